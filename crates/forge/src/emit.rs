@@ -3,11 +3,11 @@
 
 use crate::Caller;
 pub(crate) use abide_core::audit::Action as AuditAction;
-use abide_core::event::{Body, Payload, Publicity, RepoThen, SubjectKind};
+use abide_core::event::{Body, Payload, Publicity, RepoThen, SubjectKind, UserCreated};
 use abide_core::{HookId, IssueId, UserId};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, audit, events};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::net::IpAddr;
 
 /// The actor of a change, for the logs. Without a user: the operator at the command line, or the system.
@@ -97,4 +97,18 @@ pub(crate) async fn audit_repo(
 pub(crate) async fn audit_account(tx: &mut Tx, who: &Who, action: AuditAction, meta: Json) -> Result<(), StoreError> {
     let entry = audit::Entry { actor: who.user, action, repo: None, ip: who.ip.clone(), meta };
     audit::append(tx, &entry).await
+}
+
+/// Writes the audit row and the event of a new account for a key.
+pub(crate) async fn emit_key_account(
+    tx: &mut Tx,
+    id: UserId,
+    npub: &str,
+    ip: Option<IpAddr>,
+) -> Result<(), StoreError> {
+    let who = Who::new(id, ip);
+    let meta = json!({ "user_id": id.get(), "name": null, "npub": npub, "site_admin": false });
+    audit_account(tx, &who, AuditAction::UserCreated, meta).await?;
+    let created = UserCreated { user_id: id, name: None, npub: Some(npub.to_owned()) };
+    emit(tx, &who, Subject::User(id), Publicity::Public, Payload::UserCreated(created)).await
 }

@@ -1,6 +1,6 @@
 //! Reading what happened: feeds, page by page and newest first; the log as it grows; and what is popular.
 
-use crate::repos::list::viewer;
+use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::feed::Period;
 use abide_store::attention::{feeds, trending};

@@ -11,14 +11,30 @@
 //! * [`grasp`]: repositories that signed events rule, and what waits in purgatory.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
-//! * [`relay`]: signed events, taken in, found and passed on.
+//! * [`relay`]: signed events, found and passed on. [`admit`]: connections to it, and admission of what they publish.
 //! * [`doctor`]: proves that database and disk agree.
+//!
+//! Modules import each other in one direction; `./test lint` checks that. From the bottom up, each line may import from
+//! the lines before it:
+//!
+//! 1. `settings`, `error`, `node`, `secret`, `queues`; `context` with [`Forge`] and [`Caller`]; `throttle`
+//! 2. `disk`, `sealed`, `emit`, `open` (from an address through the policy to a repository), `sequencer`, [`relay`]
+//! 3. [`jobs`], `consumer`, [`feeds`], [`attention`], `circle` (the maintainers of a signed repository); [`mail`], [`git`],
+//!    [`ready`]
+//! 4. [`browse`]; [`issues`], [`threads`]; [`grasp`], [`webhooks`]
+//! 5. [`repos`], [`admit`]; [`accounts`], [`notify`], [`doctor`]
+//! 6. `work` (the handler of each kind of job), [`consumers`] (their list)
+//! 7. `compose` (makes the forge with the state of every module), [`start`]
 //!
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
 
 pub mod accounts;
+pub mod admit;
 pub mod attention;
 pub mod browse;
+mod circle;
+mod compose;
+mod consumer;
 pub mod consumers;
 mod context;
 pub mod disk;
@@ -33,6 +49,7 @@ pub mod jobs;
 pub mod mail;
 mod node;
 pub mod notify;
+pub mod open;
 pub mod queues;
 pub mod ready;
 pub mod relay;
@@ -43,7 +60,9 @@ pub mod sequencer;
 mod settings;
 pub mod start;
 pub mod threads;
+mod throttle;
 pub mod webhooks;
+mod work;
 
 pub use abide_core::webhooks::Schedule;
 pub use abide_git::GitError;
@@ -52,11 +71,9 @@ pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry, maintainers::Bounds};
 pub use abide_outbound::{AllowList, OutboundLimits};
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
-pub use grasp::GraspSettings;
 pub use node::{Node, NodeError};
-pub use relay::RelaySettings;
 pub use settings::{
-    AccountSettings, AttentionSettings, Browsing, DiskSettings, IssueSettings, JobSettings, LifecycleSettings,
-    LoginSettings, MailSettings, OutboundSettings, PushSettings, Rate, RepoSettings, ResetSettings, SessionSettings,
-    Settings, SignUpSettings, SmtpUrl, WebhookSettings,
+    AccountSettings, AttentionSettings, Browsing, DiskSettings, GraspSettings, IssueSettings, JobSettings,
+    LifecycleSettings, LoginSettings, MailSettings, OutboundSettings, PushSettings, Rate, RelaySettings, RepoSettings,
+    ResetSettings, SessionSettings, Settings, SignUpSettings, SmtpUrl, WebhookSettings,
 };

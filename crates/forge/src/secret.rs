@@ -1,6 +1,8 @@
-//! The installation's secret: seals the audit chain and, later, other secrets at rest.
+//! The installation's secret: seals the audit chain and other secrets at rest. [`hash`]: what is stored of the secrets
+//! that clients get.
 
 use abide_core::Random;
+use sha2::{Digest as _, Sha256};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -23,6 +25,11 @@ pub enum SecretError {
     /// Others can read it.
     #[error("{} is readable by other users; run chmod 600 on it", .0.display())]
     Exposed(PathBuf),
+}
+
+/// Stored hash of a secret. The secret has 256 random bits, so a fast hash is enough.
+pub(crate) fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
 
 /// Reads `<data>/secret.key`, or makes it (mode 0600) on first start.

@@ -1,25 +1,27 @@
 //! Settings of the use cases. The command line reads them from the configuration.
 //!
-//! One file per area; the relay's and GRASP's settings are declared beside their code.
+//! One file per area.
 
 mod accounts;
 mod attention;
+mod grasp;
 mod issues;
 mod mail;
+mod relay;
 mod repos;
 mod webhooks;
 
-use crate::grasp::GraspSettings;
-use crate::relay::RelaySettings;
 use abide_core::account::Announce;
 use abide_core::settings::count;
 use abide_core::settings::value::HOUR;
 use std::time::Duration;
 
-pub use accounts::{AccountSettings, LoginSettings, ResetSettings, SessionSettings, SignUpSettings};
+pub use accounts::{AccountSettings, Cost, LoginSettings, ResetSettings, SessionSettings, SignUpSettings};
 pub use attention::AttentionSettings;
+pub use grasp::GraspSettings;
 pub use issues::IssueSettings;
 pub use mail::{MailSettings, SmtpUrl};
+pub use relay::RelaySettings;
 pub use repos::{Browsing, DiskSettings, JobSettings, LifecycleSettings, PushSettings, RepoSettings};
 pub use webhooks::{OutboundSettings, WebhookSettings};
 

@@ -2,6 +2,7 @@
 
 use crate::git::reconcile;
 use crate::repos::create;
+use crate::work::leftovers;
 use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_store::nostr::reservations;
@@ -39,6 +40,6 @@ pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
     expired?;
     let pushes = reconcile::all(forge).await?;
     let directories = create::heal_directories(forge).await?;
-    let incoming = reconcile::remove_leftovers(forge).await? + bare::remove_drafts(forge.layout()).await?;
+    let incoming = leftovers::remove_leftovers(forge).await? + bare::remove_drafts(forge.layout()).await?;
     Ok(Recovered { pushes, directories, incoming })
 }

@@ -114,7 +114,8 @@ impl Conversation<'_> {
         drop(held);
         let (answers, waiting) = mpsc::channel(ANSWERS);
         // When `forward` ends, it closes the answers, which ends the push: the client is gone.
-        let ((), told) = tokio::join!(push::receive(self.forge, ticket, input, answers), self.forward(waiting));
+        let ((), told) =
+            tokio::join!(push::receive(self.forge, ticket, Box::new(input), answers), self.forward(waiting));
         Ok(if told { Done::Well } else { Done::Failed })
     }
 

@@ -5,7 +5,7 @@ use crate::config::{Config, Flags, LISTEN, LogFormat, PUBLIC_URL, SSH_LISTEN};
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use abide_forge::accounts::setup;
-use abide_forge::{Forge, consumers, doctor, jobs, relay, sequencer, start, webhooks};
+use abide_forge::{Forge, admit, consumers, doctor, jobs, sequencer, start, webhooks};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     background.spawn(sequencer::run(forge.clone(), quiet.clone()));
     background.spawn(consumers::run(forge.clone(), quiet.clone()));
     background.spawn(webhooks::send::run(forge.clone(), quiet.clone()));
-    background.spawn(relay::run(forge.clone(), quiet.clone()));
+    background.spawn(admit::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::runner::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::schedule::run(forge.clone(), quiet.clone()));
     let mut roads = JoinSet::new();

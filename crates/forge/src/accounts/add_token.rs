@@ -1,8 +1,8 @@
 //! Creates an access token. The secret is shown once; only its hash is stored.
 
 use super::one_time::{self, OneTime};
-use super::throttle;
 use crate::emit::{AuditAction, Who, audit_account};
+use crate::throttle;
 use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};

@@ -2,11 +2,10 @@
 
 use super::suspend;
 use crate::emit::{AuditAction, Who, audit_account};
-use crate::repos::open::{RepoLocator, open};
+use crate::open::{RepoLocator, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
-use abide_core::policy::{self, Action, SiteAdmin};
-use abide_core::scope::Scope;
+use abide_core::policy::{Action, SiteAdmin};
 use abide_core::{UserId, UserName};
 use abide_store::accounts::users::{self, Found};
 use abide_store::accounts::{user_keys, user_redirects};
@@ -37,8 +36,7 @@ impl From<StoreError> for AdminError {
 
 /// Fails unless the caller is an active site admin; a token must have the admin scope.
 pub fn ensure(caller: &Caller) -> Result<SiteAdmin, Access> {
-    let admin = policy::site_admin(&caller.actor).ok_or(Access::NotFound)?;
-    caller.ensure_scope(Scope::Admin).map(|()| admin)
+    caller.ensure_admin()
 }
 
 /// Accounts whose name or address contains the text, by name, and their total number.

@@ -2,7 +2,7 @@
 
 use super::add_token::PREFIX;
 use super::one_time::hash;
-use super::standing::Standing;
+use crate::context::standing::Standing;
 use crate::{Caller, Fault, Forge};
 use abide_store::accounts::{ssh_keys, tokens, users};
 use std::net::IpAddr;

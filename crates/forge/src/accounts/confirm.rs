@@ -1,8 +1,8 @@
 //! Asks a logged-in user for the password again, before actions that an unattended browser must not perform.
 
+use super::password as hashed;
 use super::sessions::Viewer;
-use super::{password as hashed, throttle};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, throttle};
 use abide_core::account;
 use abide_store::accounts::{sessions, users};
 use abide_store::{StoreError, throttles};

@@ -7,10 +7,10 @@ use super::admin;
 use super::confirm::{self, ConfirmError};
 use super::sessions::Viewer;
 use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
-use crate::grasp::{GraspSettings, erase};
-use crate::jobs::{self, Kind};
+use crate::grasp::erase;
+use crate::jobs::{self, Job, JobError, Kind};
 use crate::repos::{LifeError, delete, transfer};
-use crate::{Access, Caller, Fault, Forge};
+use crate::{Access, Caller, Fault, Forge, GraspSettings};
 use abide_core::account::{self, DeleteRefusal, Deleter};
 use abide_core::event::{Payload, Publicity, UserDeleted};
 use abide_core::{UserId, UserName};
@@ -152,7 +152,7 @@ async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
 
 /// Runs the job: removes the account's texts in other people's repositories, and the events that its nostr key signed.
 /// `false`: the payload is not one of ours.
-pub(crate) async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
+async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
     let Some(user) = job["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
     // A job that is run by hand must not erase a live account.
     let account = users::by_id(&mut *forge.store().read().await?, user).await?;
@@ -175,4 +175,14 @@ pub(crate) async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
         }
     }
     Ok(true)
+}
+
+/// The job.
+pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    match erase(forge, &jobs::payload(job)).await? {
+        true => Ok(()),
+        false => {
+            Err(JobError::Final("the payload names no deleted account; this job is queued with a deletion".into()))
+        }
+    }
 }

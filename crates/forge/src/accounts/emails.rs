@@ -2,10 +2,10 @@
 
 use super::new_account::FieldError;
 use super::sessions::Viewer;
-use super::{throttle, verify};
+use super::verify;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, throttle};
 use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
 use abide_store::accounts::{emails, users};

@@ -5,8 +5,8 @@
 
 use super::sessions::{Cookie, Opening};
 use super::ticket::{self, Ticket};
-use super::{one_time, password, second_factor as factor, throttle};
-use crate::{Fault, Forge};
+use super::{one_time, password, second_factor as factor};
+use crate::{Fault, Forge, throttle};
 use abide_core::{UserId, UserName};
 use abide_store::accounts::totp;
 use abide_store::accounts::users::{self, User};

@@ -28,9 +28,7 @@ pub mod sessions;
 pub mod setup;
 pub mod sign_up;
 pub mod ssh_keys;
-pub mod standing;
 pub mod suspend;
-pub(crate) mod throttle;
 mod ticket;
 pub mod tokens;
 pub mod totp;
@@ -40,6 +38,7 @@ use crate::{Fault, Forge};
 use abide_core::{UserId, UserName};
 use abide_store::accounts::users;
 
+pub use crate::context::standing;
 pub use abide_store::accounts::ssh_keys::SshKey;
 pub use abide_store::accounts::tokens::Token;
 pub use abide_store::accounts::users::User;

@@ -4,7 +4,8 @@ use crate::{Fault, Forge};
 use abide_store::accounts::links::{self, Link, Purpose};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest as _, Sha256};
+
+pub(crate) use crate::secret::hash;
 
 /// A secret with 256 random bits. The text is issued, the hash is stored.
 #[derive(Clone)]
@@ -20,11 +21,6 @@ impl OneTime {
         let text = URL_SAFE_NO_PAD.encode(random);
         Self { hash: hash(&text), text }
     }
-}
-
-/// Stored hash of a secret. The secret has 256 random bits, so a fast hash is enough.
-pub(crate) fn hash(text: &str) -> [u8; 32] {
-    Sha256::digest(text.as_bytes()).into()
 }
 
 /// The link that this secret opens, if it still works.

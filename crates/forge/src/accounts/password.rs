@@ -8,20 +8,12 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
+pub use crate::settings::Cost;
+
 /// Minimum length of a password.
 pub const MIN_LEN: usize = *PASSWORD_LEN.start();
 /// Maximum length of a password.
 pub const MAX_LEN: usize = *PASSWORD_LEN.end();
-
-/// Cost of hashing a password.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Cost {
-    /// 19 MiB and two passes.
-    #[default]
-    Full,
-    /// The minimum of argon2id. For tests, which create accounts by the thousand.
-    Least,
-}
 
 impl Cost {
     fn argon2(self) -> Argon2<'static> {
@@ -54,6 +46,11 @@ pub(crate) struct Hashing {
 }
 
 impl Hashing {
+    /// The one of this forge.
+    pub(crate) fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
     pub(crate) fn new(cost: Cost, at_once: usize, waiting: usize) -> Self {
         let at_once = at_once.max(1);
         Self { cost, at_once: Arc::new(Semaphore::new(at_once)), waiting: Arc::new(Semaphore::new(at_once + waiting)) }
@@ -75,16 +72,16 @@ impl Hashing {
 
 /// Hashes a password with a fresh salt.
 pub(crate) async fn hash(forge: &Forge, password: String) -> Result<String, Fault> {
-    let cost = forge.hashing().cost;
+    let cost = Hashing::of(forge).cost;
     let hash = move || cost.argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string());
-    let hashed = forge.hashing().run(hash).await?;
+    let hashed = Hashing::of(forge).run(hash).await?;
     hashed.map_err(|error| Fault::Internal(format!("hashing a password failed: {error}")))
 }
 
 /// Whether the password matches the hash. A damaged hash matches nothing, and a missing hash costs the same time.
 pub(crate) async fn verify(forge: &Forge, password: String, hash: Option<String>) -> Result<bool, Fault> {
-    let hash = hash.unwrap_or_else(|| forge.hashing().cost.nobodys().to_owned());
-    forge.hashing().run(move || matches(&password, &hash)).await
+    let hash = hash.unwrap_or_else(|| Hashing::of(forge).cost.nobodys().to_owned());
+    Hashing::of(forge).run(move || matches(&password, &hash)).await
 }
 
 fn matches(password: &str, hash: &str) -> bool {

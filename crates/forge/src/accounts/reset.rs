@@ -6,11 +6,11 @@
 use super::change_password::{self, Change};
 use super::new_account::FieldError;
 use super::one_time::{self, OneTime};
-use super::{password, throttle};
+use super::password;
 use crate::emit::Who;
 use crate::jobs::{self, Kind};
 use crate::mail::{self, letters};
-use crate::{Fault, Forge, sealed};
+use crate::{Fault, Forge, sealed, throttle};
 use abide_core::account::{EmailAddress, password_fits};
 use abide_store::accounts::links::{self, NewLink, Purpose};
 use abide_store::accounts::{emails, users};

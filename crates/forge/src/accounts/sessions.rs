@@ -1,7 +1,7 @@
 //! Web sessions. The cookie is a secret with 256 random bits; its hash is stored.
 
 use super::one_time::{self, OneTime};
-use super::standing::Standing;
+use crate::context::standing::Standing;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge, sealed};
 use abide_core::{Timestamp, UserId};

@@ -1,8 +1,8 @@
 //! Sign-up: users create their own accounts.
 
 use super::new_account::{self, Draft, FieldError};
-use super::{invites, one_time, throttle, verify};
-use crate::{Fault, Forge};
+use super::{invites, one_time, verify};
+use crate::{Fault, Forge, throttle};
 use abide_core::UserId;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, Purpose};

@@ -2,9 +2,9 @@
 
 use super::one_time::{self, OneTime};
 use super::sessions::Viewer;
-use super::throttle;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
+use crate::throttle;
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_store::accounts::emails;

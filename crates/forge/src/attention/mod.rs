@@ -7,8 +7,8 @@ pub mod follow;
 pub mod star;
 pub mod watch;
 
-use crate::accounts::throttle;
 use crate::emit::{AuditAction, Who, audit_account};
+use crate::throttle;
 use crate::{Access, Fault, Rate};
 use abide_core::UserId;
 use abide_core::attention::FollowRefusal;

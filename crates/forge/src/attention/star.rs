@@ -2,8 +2,7 @@
 
 use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
 use crate::emit::{AuditAction, Subject, Who, emit};
-use crate::repos::list::viewer;
-use crate::repos::open::open_locked;
+use crate::open::{open_locked, viewer};
 use crate::{Caller, Fault, Forge, Rate};
 use abide_core::event::{NoDetails, Payload};
 use abide_core::policy::Action;

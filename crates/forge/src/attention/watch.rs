@@ -2,8 +2,7 @@
 
 use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
 use crate::emit::{AuditAction, Who};
-use crate::repos::list::viewer;
-use crate::repos::open::{judge, open_locked};
+use crate::open::{judge, open_locked, viewer};
 use crate::{Access, Caller, Fault, Forge, Rate};
 use abide_core::policy::Action;
 use abide_core::{RepoId, UserId, WatchLevel};

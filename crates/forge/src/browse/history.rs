@@ -1,6 +1,6 @@
 //! Queries that walk the history: last change of each directory entry, logs, counts, blame.
 
-use super::{BrowseError, Browser};
+use super::{BrowseError, Browser, Shared};
 use abide_core::Oid;
 use abide_git::bstr::BString;
 use abide_git::read::blame::BlameRange;
@@ -28,7 +28,7 @@ impl Browser {
     /// The last commit of each entry of a directory, as far as found within the time limit. The next request continues
     /// an incomplete walk.
     pub async fn last_changes(&self, commit: Oid, dir: &[u8]) -> Result<Arc<LastChanges>, BrowseError> {
-        let shared = self.forge.browse();
+        let shared = Shared::of(&self.forge);
         let key = (self.repo.id, commit, dir.to_vec());
         if let Some(walked) = shared.last_changes.get(&key)
             && walked.changes.complete
@@ -72,8 +72,7 @@ impl Browser {
     /// Commits from a start, newest first; with a path, those that changed it.
     pub async fn log(&self, start: Oid, path: &[u8], skip: usize, limit: usize) -> Result<Arc<LogPage>, BrowseError> {
         let key = (self.repo.id, start, path.to_vec(), skip, limit);
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .logs
             .get_or_insert_async(&key, async {
                 let page = match path.is_empty() {
@@ -94,8 +93,7 @@ impl Browser {
         limit: usize,
     ) -> Result<Arc<FileLog>, BrowseError> {
         let key = (self.repo.id, start, path.to_vec(), skip, limit);
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .file_logs
             .get_or_insert_async(&key, async {
                 Ok(Arc::new(self.reader.log_file(self.forge.git(), self.client, start, path, skip, limit).await?))
@@ -107,8 +105,7 @@ impl Browser {
     pub async fn count(&self, start: Oid) -> Result<Count, BrowseError> {
         let cap = self.forge.settings().browse.walk;
         let key = (self.repo.id, start);
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .counts
             .get_or_insert_async(&key, async { self.read_heavy(move |reader| reader.count(start, cap)).await })
             .await
@@ -117,8 +114,7 @@ impl Browser {
     /// Commit of each line of a file, with the commits.
     pub async fn blame(&self, start: Oid, path: &[u8]) -> Result<Arc<Vec<(BlameRange, Arc<Commit>)>>, BrowseError> {
         let key = (self.repo.id, start, path.to_vec());
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .blames
             .get_or_insert_async(&key, async {
                 let ranges = self.reader.blame(self.forge.git(), self.client, start, path).await?;

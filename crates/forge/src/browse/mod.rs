@@ -12,10 +12,10 @@ mod newest;
 mod refs;
 mod shared;
 
-use crate::accounts::standing::Standing;
+use crate::context::standing::Standing;
 use crate::git::fetch;
 use crate::git::snapshots::{self, Refs};
-use crate::repos::open::{self, RepoLocator};
+use crate::open::{self, RepoLocator};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::Oid;
 use abide_core::policy::Action;
@@ -67,7 +67,7 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Result<
 pub async fn of_repo(forge: &Forge, caller: &Caller, repo: Repo) -> Result<Browser, Access> {
     let refs = snapshots::read(forge, &repo).await?;
     let dir = forge.layout().repo(repo.id);
-    let (reader, small) = forge.browse().readers(dir, repo.id, repo.refs_generation).map_err(Fault::from)?;
+    let (reader, small) = Shared::of(forge).readers(dir, repo.id, repo.refs_generation).map_err(Fault::from)?;
     Ok(Browser {
         forge: forge.clone(),
         repo,
@@ -122,7 +122,7 @@ impl Browser {
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
-        let place = self.forge.browse().heavy(self.client).await?;
+        let place = Shared::of(&self.forge).heavy(self.client).await?;
         let reader = self.reader.clone();
         let answered = blocking(move || {
             let _place = place;
@@ -135,8 +135,7 @@ impl Browser {
     pub async fn directory(&self, treeish: Oid, path: &[u8]) -> Result<Arc<Listing>, BrowseError> {
         let (limit, path) = (self.forge.settings().browse.entries, path.to_vec());
         let key = (self.repo.id, treeish, path);
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .listings
             .get_or_insert_async(&key, async {
                 let path = key.2.clone();
@@ -154,8 +153,7 @@ impl Browser {
     /// README of a directory.
     pub async fn readme(&self, treeish: Oid, path: &[u8]) -> Result<Option<Entry>, BrowseError> {
         let key = (self.repo.id, treeish, path.to_vec());
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .readmes
             .get_or_insert_async(&key, async {
                 let path = key.2.clone();
@@ -185,8 +183,7 @@ impl Browser {
     /// Changes of a commit against its first parent.
     pub async fn diff(&self, oid: Oid) -> Result<Arc<Diff>, BrowseError> {
         let key = (self.repo.id, oid, oid);
-        self.forge
-            .browse()
+        Shared::of(&self.forge)
             .diffs
             .get_or_insert_async(&key, async {
                 let limits = DiffLimits::default();

@@ -4,7 +4,7 @@
 //! refs are read. The next request continues an incomplete read.
 
 use super::refs::version_order;
-use super::{BrowseError, Browser, RefPage, blocking};
+use super::{BrowseError, Browser, RefPage, Shared, blocking};
 use crate::Fault;
 use abide_core::{Oid, RepoId};
 use abide_git::snapshot::Snapshot;
@@ -80,7 +80,7 @@ impl Browser {
     }
 
     async fn dated(&self) -> Result<Arc<Dated>, BrowseError> {
-        let shared = self.forge.browse();
+        let shared = Shared::of(&self.forge);
         let generation = self.refs.generation;
         if let Some(dated) = shared.dated.get(&self.repo.id).filter(|dated| dated.is_of(generation)) {
             return Ok(dated);

@@ -3,7 +3,7 @@
 
 use super::history::Walked;
 use super::newest::Dated;
-use crate::Browsing;
+use crate::{Browsing, Forge};
 use abide_core::{Oid, RepoId};
 use abide_git::read::blame::BlameRange;
 use abide_git::read::{Commit, Count, Diff, Entry, FileLog, Listing, LogPage, Reader};
@@ -48,6 +48,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The one of this forge.
+    pub(crate) fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
     /// Creates caches within the budget of the settings.
     pub(crate) fn new(settings: &Browsing) -> Self {
         let share = |percent: u64| settings.cache / 100 * percent;

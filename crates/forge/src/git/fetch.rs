@@ -3,9 +3,9 @@
 use super::snapshots::{self, Refs};
 use super::told::Told;
 use super::{AGENT, ProtocolVersion, Transport, ensure_directory, error_packet, moved_hint};
-use crate::accounts::standing::{ASK_EVERY, Standing};
+use crate::context::standing::{ASK_EVERY, Standing};
 use crate::disk::{self, Writer};
-use crate::repos::open::{RepoLocator, open};
+use crate::open::{RepoLocator, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::patience::Patience;
 use abide_core::policy::Action;

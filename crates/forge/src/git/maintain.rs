@@ -2,7 +2,7 @@
 
 use super::push::apply::{heartbeat, release};
 use crate::disk::{Writer, ensure_room_for};
-use crate::jobs::{self, Kind};
+use crate::jobs::{self, Job, JobError, Kind};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
 use abide_git::{GitError, maintain};
@@ -108,4 +108,11 @@ async fn pack_refs(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     };
     release(forge, Some(lease)).await?;
     Ok(packed?)
+}
+
+/// The job.
+pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    let lacking = || JobError::Final("the payload lacks repo_id; run it for one repository".into());
+    let id = jobs::payload(job)["repo_id"].as_i64().map(RepoId::new).ok_or_else(lacking)?;
+    Ok(run(forge, id).await?)
 }

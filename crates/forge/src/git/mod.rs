@@ -1,7 +1,7 @@
 //! Fetch and push, for every transport.
 //!
 //! * [`fetch`]: refs from a snapshot in memory, packs streamed through git.
-//! * [`push`]: our own receive pipeline; `push/commit.rs` is the part that must reach its end.
+//! * [`push`]: our own receive pipeline; `push/apply.rs` is the part that must reach its end.
 //! * [`snapshots`]: refs by generation, [`Told`] how clients hear of them. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
 //!   quick.
 
@@ -13,7 +13,7 @@ pub mod reconcile;
 pub mod snapshots;
 mod told;
 
-use crate::repos::open::{self, RepoLocator};
+use crate::open::{self, RepoLocator};
 use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_store::repos::Repo;
@@ -37,7 +37,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Ssh => "ssh",

@@ -5,16 +5,16 @@
 //! machine died while git moved several refs), the rest is completed: every old value was checked and every object is
 //! here.
 
+use super::push::authority::SignedPushes;
 use super::push::{Brought, brought, finish, first_default};
 use crate::emit::Who;
-use crate::grasp::aside;
-use crate::repos::fork;
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::{RefsMatch, incoming, locks, reftx};
 use abide_store::leases::{self, Lease};
 use abide_store::repos::pushes::{self, Outcome, Push};
 use abide_store::{StoreError, repos};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time for a git process to end that was committing refs when its server died.
@@ -96,14 +96,14 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
         }
         None => (None, Brought::default()),
     };
-    let end = (lease.clone(), push.clone(), forge.settings().grasp.clone(), brought, first, outcome);
+    let end = (lease.clone(), push.clone(), forge.part::<Arc<dyn SignedPushes>>().clone(), brought, first, outcome);
     let written: Result<(), StoreError> = forge
         .store()
-        .write(end, |tx, (lease, push, settings, brought, first, outcome)| {
+        .write(end, |tx, (lease, push, authority, brought, first, outcome)| {
             Box::pin(async move {
                 leases::check(tx, lease).await?;
                 let who = Who { user: push.actor, ip: None };
-                finish(tx, push, settings, brought, first.as_ref(), *outcome, &who).await
+                finish(tx, push, &**authority, brought, first.as_ref(), *outcome, &who).await
             })
         })
         .await;
@@ -136,30 +136,4 @@ async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
         .await
         .map_err(|error| Fault::Internal(format!("completing an unfinished push failed: {error}")))?;
     Ok(Outcome::Done)
-}
-
-/// Removes the incoming areas of earlier processes of this node. Runs before this process receives anything.
-pub(crate) async fn remove_leftovers(forge: &Forge) -> Result<u64, Fault> {
-    let mine = forge.node().incoming_prefix();
-    remove_areas(forge, |key, _| key.starts_with(&mine)).await
-}
-
-/// Removes incoming areas unused for so long that their process must be gone.
-pub async fn sweep_incoming(forge: &Forge, older_than: Duration) -> Result<u64, Fault> {
-    // Areas that wait for an event have their own sweep.
-    remove_areas(forge, |key, age| !aside::is_aside(key) && age.is_some_and(|age| age > older_than)).await
-}
-
-async fn remove_areas(forge: &Forge, doomed: impl Fn(&str, Option<Duration>) -> bool) -> Result<u64, Fault> {
-    let mut removed = 0;
-    for key in incoming::list_incoming(forge.layout())? {
-        let path = forge.layout().incoming(&key);
-        let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
-        if doomed(&key, age) {
-            fork::abandon(forge, &key).await?;
-            incoming::remove_incoming(forge.layout(), &key).await?;
-            removed += 1;
-        }
-    }
-    Ok(removed)
 }

@@ -42,6 +42,11 @@ struct Entry {
 const ENTRY_COST: usize = 8;
 
 impl Snapshots {
+    /// The one of this forge.
+    pub(crate) fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
     pub(crate) fn new(max_refs: usize) -> Self {
         Self { inner: Mutex::default(), max_refs, turns: (0..TURNS).map(|_| Default::default()).collect() }
     }
@@ -122,12 +127,12 @@ impl Deref for Refs {
 
 /// The refs of a repository; none if its directory does not exist yet.
 pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
-    if let Some(snapshot) = forge.snapshots().get(repo) {
+    if let Some(snapshot) = Snapshots::of(forge).get(repo) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
         return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });
     }
-    let _turn = forge.snapshots().turn(repo.id).await;
-    if let Some(snapshot) = forge.snapshots().get(repo) {
+    let _turn = Snapshots::of(forge).turn(repo.id).await;
+    if let Some(snapshot) = Snapshots::of(forge).get(repo) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
         return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });
     }
@@ -148,7 +153,7 @@ pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
     let now = repos::generation(&mut *forge.store().read().await?, repo.id).await?;
     let steady = repo.refs_generation % 2 == 0 && now == Some(repo.refs_generation);
     if steady {
-        forge.snapshots().put(repo, snapshot.clone());
+        Snapshots::of(forge).put(repo, snapshot.clone());
     }
     Ok(Refs { snapshot, generation: steady.then_some(repo.refs_generation) })
 }

@@ -4,22 +4,23 @@
 //! while its directory is built; the transaction that promotes it creates the row. The next attempt, or the sweep,
 //! deletes a directory that a crash left behind.
 
+use super::authority::BySignature;
 use super::context::{GraspContext, Stage};
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
-use super::quota::{Paying, Weighing, give_back, weigh};
+use super::quota::{Paying, Strangers, Weighing, give_back, weigh};
 use super::{arrived, attached};
-use crate::accounts::standing::Standing;
+use crate::context::standing::Standing;
 use crate::disk::{Writer, ensure_room_for};
 use crate::error::REVOKED;
-use crate::git::push::apply::{self, Signing, Work};
+use crate::git::push::apply::{self, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::git::snapshots;
-use crate::relay::readable;
+use crate::relay::{Relay, readable};
 use crate::{Caller, Fault, Forge};
-use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
+use abide_core::{Oid, RefName, RepoId, failpoint};
 use abide_git::{Client, Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
-use abide_nostr::grasp::align::{Plan as Alignment, usual_head};
+use abide_nostr::grasp::align::usual_head;
 use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::StoreError;
@@ -173,7 +174,13 @@ async fn served(
         key,
         objects,
         verdicts: Verdicts::of(updates, true),
-        signed: Some(Signing { coordinate, order, bringer, reserved: None }),
+        authority: Arc::new(BySignature {
+            coordinate,
+            order,
+            bringer,
+            after_push: forge.settings().grasp.expiry.after_push,
+        }),
+        reserved: None,
     };
     let done = apply::commit(forge.clone(), work).await?;
     Ok(match done.verdicts.refusal() {
@@ -335,8 +342,8 @@ async fn build(
     let weighing = Weighing { objects, owner, from, paying, key: reservation, more };
     match weigh(forge, &mut plan.signed, weighing).await? {
         Ok(Some(reserved)) => {
-            forge.relay().strangers.add(reserved);
-            forge.relay().strangers.add_repo();
+            Strangers::of(forge).add(reserved);
+            Strangers::of(forge).add_repo();
         }
         Ok(None) => {}
         Err(refusal) => return Ok(Aligned::Refused(refusal.reason.into_owned())),
@@ -437,18 +444,10 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
     };
     served.extend(attached);
     failpoint::hit(failpoint::PROMOTE_COMMITTED);
-    forge.relay().publish(&served.into_iter().map(Arc::new).collect::<Vec<_>>());
+    Relay::of(forge).publish(&served.into_iter().map(Arc::new).collect::<Vec<_>>());
     Ok(Aligned::Done)
 }
 
 fn main_branch() -> RefName {
     MAIN.parse().expect("a ref name of ours")
-}
-
-/// Ref transactions for a list of updates. Deleting `a` and creating `a/b` needs two ref transactions; deletions run
-/// first.
-pub(crate) fn steps(updates: &[RefUpdate]) -> Vec<Vec<RefUpdate>> {
-    let (deletes, sets): (Vec<_>, Vec<_>) = updates.iter().cloned().partition(RefUpdate::is_delete);
-    let both = Alignment { deletes, sets, head: None };
-    if both.in_two_steps() { vec![both.deletes, both.sets] } else { vec![updates.to_vec()] }
 }

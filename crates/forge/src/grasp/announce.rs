@@ -8,8 +8,8 @@ use super::quota::Allowance;
 use super::settle::{self, settle_after};
 use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::relay::to_record;
-use crate::{Fault, Forge};
+use crate::relay::{Relay, to_record};
+use crate::{Fault, Forge, GraspSettings};
 use abide_core::RepoId;
 use abide_core::event::{AnnouncementReplaced, Payload};
 use abide_nostr::event::seconds as whole_seconds;
@@ -72,7 +72,7 @@ pub(super) async fn admit(
         tracing::warn!(error = %fault, repo = repo.get(), "cannot remove a directory; the sweep removes it");
     }
     if done.answer == Answer::Stored {
-        forge.relay().publish(&[Arc::new(event.clone())]);
+        Relay::of(forge).publish(&[Arc::new(event.clone())]);
     }
     if done.answer.accepted() {
         match client_of(forge, &event.pubkey, from).await {
@@ -127,7 +127,7 @@ struct Unit {
     lists_us: bool,
     maintains: Maintains,
     from: Option<IpAddr>,
-    settings: super::GraspSettings,
+    settings: GraspSettings,
     grace: std::time::Duration,
 }
 

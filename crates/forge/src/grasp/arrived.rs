@@ -5,7 +5,7 @@ use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::{Coordinate, View};
 use super::settle;
 use super::spread::{self, Released, Source, holder, targets};
-use crate::accounts::standing::is_suspended;
+use crate::relay::is_suspended;
 use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_core::Oid;

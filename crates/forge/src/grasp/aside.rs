@@ -2,9 +2,9 @@
 //! object in a repository, and nobody has signed for these.
 
 use super::push::Coordinate;
-use super::quota::{Payer, measure, network};
-use super::{GraspSettings, Halt, address, left, waiting};
-use crate::{Fault, Forge};
+use super::quota::{Payer, Strangers, measure, network};
+use super::{Halt, address, left, waiting};
+use crate::{Fault, Forge, GraspSettings};
 use abide_core::{Oid, RepoId};
 use abide_git::{Connected, incoming};
 use abide_nostr::EventId;
@@ -103,7 +103,7 @@ pub(crate) async fn keep(
     let unit = Unit { half, repos: [coordinate.stored()], network: network(from), asked };
     let kept = match forge.store().write(unit, |tx, unit| Box::pin(put(tx, unit))).await {
         Ok(Put::Kept { replaced }) => {
-            forge.relay().strangers.add(bytes);
+            Strangers::of(forge).add(bytes);
             if let Some(old) = replaced {
                 left("placeholder", "replacement");
                 remove(forge, &old).await;

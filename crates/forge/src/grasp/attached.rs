@@ -2,10 +2,10 @@
 //! served, and are dropped when it is dropped.
 
 use super::quota::Allowance;
-use super::{GraspSettings, Halt, address, ensure_room, entry, left, pr_event, refusal};
+use super::{Halt, address, ensure_room, entry, left, pr_event, refusal};
 use crate::relay::deleted::is_deleted;
-use crate::relay::{Signers, readable, to_record};
-use crate::{Fault, Forge, threads};
+use crate::relay::{Relay, Signers, readable, to_record};
+use crate::{Fault, Forge, GraspSettings, threads};
 use abide_nostr::event::to_json;
 use abide_nostr::git::{PrEvent, References};
 use abide_nostr::grasp::caps::{self, judge_attached};
@@ -291,7 +291,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
         })
         .await;
     if stored? {
-        forge.relay().publish(&[Arc::new(event.clone())]);
+        Relay::of(forge).publish(&[Arc::new(event.clone())]);
     }
     Ok(())
 }

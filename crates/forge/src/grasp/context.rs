@@ -1,9 +1,8 @@
 //! All announcements and states of one identifier, and who may sign for which repository.
 
-use super::GraspSettings;
-use super::circle::{Circle, Counting};
-use crate::Fault;
+use crate::circle::{Circle, Counting, announcement};
 use crate::relay::{Signers, apart, bytes_of, readable};
+use crate::{Fault, GraspSettings};
 use abide_core::RepoId;
 use abide_nostr::git::{Announcement, RepoState};
 use abide_nostr::grasp::fit::Candidates;
@@ -244,12 +243,6 @@ pub(super) async fn read<T: Send + 'static>(
 ) -> Result<Vec<Option<T>>, Fault> {
     let (bytes, settings) = (bytes_of(texts.iter().map(String::as_str)), settings.clone());
     apart(bytes, move || texts.iter().map(|text| parse(&settings, text)).collect()).await
-}
-
-/// Parses a stored announcement.
-pub(super) fn announcement(settings: &GraspSettings, json: &str) -> Option<Announcement> {
-    let event = readable(json)?;
-    Announcement::parse(&event, &settings.limits).ok()
 }
 
 /// Parses a stored state.

@@ -2,10 +2,10 @@
 
 use super::life::{self, Fate};
 use super::quota::Allowance;
-use super::{GraspSettings, Halt, attached, id, left, seconds, spread, stop};
+use super::{Halt, attached, id, left, seconds, spread, stop};
 use crate::emit::Who;
-use crate::relay::{readable, to_record};
-use crate::{Fault, Forge};
+use crate::relay::{Relay, readable, to_record};
+use crate::{Fault, Forge, GraspSettings};
 use abide_core::{RepoId, failpoint};
 use abide_git::incoming;
 use abide_nostr::deletion::Deletion;
@@ -97,7 +97,7 @@ pub(super) async fn admit(
         // The request is stored: the sweep and the queued job do the remaining work.
         tracing::warn!(error = %fault, "cannot apply a deletion request; the sweep retries");
     }
-    forge.relay().publish(&[Arc::new(event.clone())]);
+    Relay::of(forge).publish(&[Arc::new(event.clone())]);
     Ok(Answer::Stored)
 }
 

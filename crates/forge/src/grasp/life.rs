@@ -1,12 +1,11 @@
 //! Effects of deleting and restoring a repository on the relay: events of a deleted repository are not served, events
 //! of a restored one are served again.
 
-use super::GraspSettings;
 use super::context::{GraspContext, Stage};
 use super::promote::free_name;
 use super::spread;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, GraspSettings};
 use abide_core::event::{NameChange, Payload, RepoSoftDeleted};
 use abide_core::lifecycle::{self, Change};
 use abide_core::repo::Governance;

@@ -4,11 +4,12 @@
 //! * [`push`]: which signed state allows a push. [`align`]: aligns a repository with a state. [`settle`]: examines
 //!   again everything that waits for one identifier. [`aside`]: commits whose PR event has not arrived yet. [`spread`]:
 //!   gives a PR event's commit to every repository that the PR event names.
+//! * [`authority`]: signed events as the authority of a push, for git. [`receive`]: a push of a client.
 //! * [`quota`]: how much strangers have stored, for the quota rules.
 //! * [`context`]: all announcements and states of one identifier. [`signed`]: the events that a push takes out of
 //!   purgatory.
 //! * [`attached`]: events that wait with an announcement. [`life`]: effects of deletion and restore on the relay.
-//!   [`sweep`]: expiry of waiting entries. [`erase`]: removal of the events of a deleted account. [`status`]: reasons
+//!   [`sweep`]: expiry of waiting entries. [`erase`]: removal of the events of a deleted account. [`expire`]: NIP-40. [`status`]: reasons
 //!   why something waits.
 //!
 //! The rules themselves are in `abide_nostr::grasp`.
@@ -19,17 +20,18 @@ mod announce;
 pub(crate) mod arrived;
 pub(crate) mod aside;
 pub(crate) mod attached;
-pub(crate) mod circle;
+pub(crate) mod authority;
 mod context;
 mod deletion;
 pub(crate) mod erase;
+pub(crate) mod expire;
 pub(crate) mod life;
 mod pr_event;
 pub(crate) mod promote;
 pub(crate) mod push;
 pub(crate) mod quota;
+mod receive;
 mod relation;
-mod settings;
 pub(crate) mod settle;
 pub(crate) mod signed;
 pub(crate) mod spread;
@@ -38,10 +40,9 @@ pub mod status;
 pub mod sweep;
 
 pub(crate) use admit::{admit, kept, waits};
-pub use settings::GraspSettings;
 
 use crate::Forge;
-use crate::accounts::throttle;
+use crate::throttle;
 use abide_core::Timestamp;
 use abide_nostr::grasp::caps::{self, Caps};
 use abide_nostr::grasp::{Prefix, Refusal};

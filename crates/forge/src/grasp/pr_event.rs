@@ -4,10 +4,10 @@ use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::Coordinate;
 use super::quota::{self, Allowance};
 use super::spread::{self, Released, Source, Target, targets};
-use super::{GraspSettings, Halt, aside, attached, ensure_room, entry, left};
+use super::{Halt, aside, attached, ensure_room, entry, left};
 use crate::relay::deleted::is_deleted;
-use crate::relay::{readable, to_record};
-use crate::{Fault, Forge, threads};
+use crate::relay::{Relay, readable, to_record};
+use crate::{Fault, Forge, GraspSettings, threads};
 use abide_core::Oid;
 use abide_core::admission::Network;
 use abide_git::Client;
@@ -241,7 +241,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
         Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
         Err(Halt::Store(error)) => return Err(error.into()),
     }
-    forge.relay().publish(&[Arc::new(event.clone())]);
+    Relay::of(forge).publish(&[Arc::new(event.clone())]);
     Ok(Answer::Stored)
 }
 

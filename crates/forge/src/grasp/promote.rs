@@ -1,15 +1,15 @@
 //! Promotion out of purgatory: a repository with git data gets its row, and its announcement is served. Everything
 //! happens in the transaction that ends the push.
 
-use super::context::announcement;
+use super::authority::GraspPushes;
 use super::signed::{Signed, serve_state};
-use super::{GraspSettings, attached, context, left, spread};
-use crate::accounts::nostr::tell_of_new;
+use super::{attached, context, left, spread};
 use crate::attention::watch;
-use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
+use crate::circle::announcement;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit, emit_key_account};
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, GraspSettings};
 use abide_core::event::{AnnouncementPromoted, Payload, RepoCreated};
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
@@ -108,7 +108,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
         signed: Some(promotion.signed.encode()),
     };
     let push = pushes::begin(tx, &intent, &promotion.lease).await?;
-    finish(tx, &push, &promotion.settings, &promotion.brought, None, Outcome::Done, &who).await?;
+    finish(tx, &push, &GraspPushes(promotion.settings.clone()), &promotion.brought, None, Outcome::Done, &who).await?;
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
     attached.extend(untracking(tx, promotion).await?);
@@ -144,7 +144,7 @@ async fn account(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
         Some(user) => Ok(user),
         None => {
             let user = nostr::repos::user_for(tx, npub).await?;
-            tell_of_new(tx, user, npub, None).await?;
+            emit_key_account(tx, user, npub, None).await?;
             Ok(user)
         }
     }

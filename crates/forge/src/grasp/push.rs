@@ -4,12 +4,12 @@ use super::context::{GraspContext, Stage};
 use super::signed::Signed;
 use super::spread::targets;
 use super::status::known_pr_event;
-use crate::accounts::standing::is_suspended;
 use crate::git::snapshots;
+use crate::relay::is_suspended;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, UserId};
 use abide_git::{Client, Connected, Head, Snapshot, read};
-use abide_nostr::git::{Coordinate as Address, ObjectId, PrEvent, RepoState};
+use abide_nostr::git::{ObjectId, PrEvent, RepoState};
 use abide_nostr::grasp::align;
 use abide_nostr::grasp::fit::{Fit, Repository, fit, missing};
 use abide_nostr::grasp::push::{EventRef, KnownEvent, Named, PushRefusal, event_of, event_ref, ref_of, sort};
@@ -19,25 +19,7 @@ use abide_store::repos::Repo;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// Coordinate of a repository: owner key and identifier.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Coordinate {
-    pub owner: PublicKey,
-    pub identifier: String,
-}
-
-impl From<&Address> for Coordinate {
-    fn from(address: &Address) -> Self {
-        Self { owner: address.author, identifier: address.identifier.clone() }
-    }
-}
-
-impl Coordinate {
-    /// The coordinate as the store takes it.
-    pub(crate) fn stored(&self) -> ([u8; 32], String) {
-        (self.owner.to_bytes(), self.identifier.clone())
-    }
-}
+pub(crate) use crate::open::Coordinate;
 
 /// Change that is requested for a repository governed by signed events.
 #[derive(Debug, Clone)]

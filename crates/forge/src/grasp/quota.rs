@@ -2,7 +2,7 @@
 
 use super::Halt;
 use super::signed::Signed;
-use crate::repos::create::owns_too_many;
+use crate::throttle::owns_too_many;
 use crate::{Fault, Forge, disk};
 use abide_core::admission::Network;
 use abide_core::{RepoId, Timestamp};
@@ -45,6 +45,11 @@ pub(crate) struct Strangers {
 }
 
 impl Strangers {
+    /// The one of this forge.
+    pub(crate) fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
     /// The sums, made anew once a minute.
     async fn total(&self, forge: &Forge) -> Result<Total, Fault> {
         let now = forge.clock().now();
@@ -120,7 +125,7 @@ impl QuotaLimits {
         let quotas = Quotas { strangers_free_percent: settings.disk.for_strangers(), ..settings.grasp.quotas };
         let disk = disk::measure(forge.layout().data());
         let most = quotas.strangers_bytes.of(disk.map(|disk| disk.bytes));
-        let total = forge.relay().strangers.total(forge).await?;
+        let total = Strangers::of(forge).total(forge).await?;
         let strangers = most.map(|most| (total.bytes, most));
         let free = disk.map(|disk| disk.free_percent);
         let reserve = free.filter(|free| *free < quotas.strangers_free_percent);

@@ -6,7 +6,8 @@ use super::arrived;
 use super::context::{Announced, GraspContext, Stage};
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use crate::git::snapshots;
-use crate::{Fault, Forge, jobs};
+use crate::jobs::{self, Job, JobError};
+use crate::{Fault, Forge};
 use abide_core::RepoId;
 use abide_git::Client;
 use abide_nostr::git::RepoState;
@@ -107,7 +108,7 @@ pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str)
 }
 
 /// Runs the job; `false` if the payload is not one of ours.
-pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
     let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
     let client = client_of(forge, &owner, None).await?.waiting_at_most(JOB_WAIT);
@@ -177,4 +178,12 @@ async fn is_there(forge: &Forge, context: &GraspContext, known: &Announced, stat
     let refs = snapshots::read(forge, repo).await?;
     let view = super::push::View::of(&refs, Vec::new());
     Ok(served && plan(&view.refs, view.head.as_ref(), state).is_ok_and(|plan| plan.is_empty()))
+}
+
+/// The job.
+pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    match run(forge, &jobs::payload(job)).await? {
+        true => Ok(()),
+        false => Err(JobError::Final("the payload lacks whose repository; this job is queued by a push".into())),
+    }
 }

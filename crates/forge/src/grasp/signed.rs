@@ -1,10 +1,10 @@
 //! Events that a push takes out of purgatory. They are written beside the push's intent, so that recovery after a crash
 //! ends the push in the same way.
 
-use super::{GraspSettings, id, left, seconds, settle, spread};
+use super::{id, left, seconds, settle, spread};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{from_record, signer, to_record};
-use crate::threads;
+use crate::{GraspSettings, threads};
 use abide_core::RefName;
 use abide_nostr::event::to_json;
 use abide_nostr::git::PrEvent;

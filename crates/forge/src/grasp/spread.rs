@@ -9,13 +9,14 @@
 
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Coordinate, Decision, Order, View, decide};
-use super::quota::{self, Payer, give_back, measure};
+use super::quota::{self, Payer, Strangers, give_back, measure};
 use super::{attached, pr_event};
 use crate::disk::ensure_room_for;
 use crate::git::push::incoming_key;
 use crate::git::snapshots;
+use crate::jobs::{self, Job, JobError};
 use crate::relay::{Signers, readable};
-use crate::{Fault, Forge, jobs};
+use crate::{Fault, Forge};
 use abide_core::policy::can_push_by_events;
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Client, Connected, GitError, Incoming};
@@ -230,7 +231,7 @@ async fn reserve(
     let payer = Payer::load(forge, Some(event.pubkey), bringer.ip).await?;
     let reserved = payer.reserve(forge, reservation, bytes).await?;
     if reserved == Ok(true) {
-        forge.relay().strangers.add(bytes);
+        Strangers::of(forge).add(bytes);
     }
     Ok(reserved.map(drop))
 }
@@ -483,7 +484,7 @@ async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result
 }
 
 /// Runs the job; `false` if the payload is not one of ours.
-pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     if let Some(repo) = payload["repo_id"].as_i64() {
         let before = payload["before"][0].as_i64().zip(payload["before"][1].as_i64());
         catch_up(forge, RepoId::new(repo), before).await?;
@@ -498,4 +499,12 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
         forget(forge, &id, &named).await?;
     }
     Ok(true)
+}
+
+/// The job.
+pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    match run(forge, &jobs::payload(job)).await? {
+        true => Ok(()),
+        false => Err(JobError::Final("the payload lacks the proposal; this job is queued with one".into())),
+    }
 }

@@ -7,6 +7,7 @@ use super::quota::Allowance;
 use super::settle::{self, settle_after};
 use super::signed::serve_state;
 use super::{Halt, ensure_room, entry, refusal, stop};
+use crate::relay::Relay;
 use crate::{Fault, Forge};
 use abide_git::Client;
 use abide_nostr::git::RepoState;
@@ -107,7 +108,7 @@ async fn keep(forge: &Forge, event: &Event) -> Result<Answer, Fault> {
         .write(event.clone(), |tx, event| Box::pin(async move { Ok(serve_state(tx, event).await?) }))
         .await;
     served?;
-    forge.relay().publish(&[Arc::new(event.clone())]);
+    Relay::of(forge).publish(&[Arc::new(event.clone())]);
     Ok(Answer::Stored)
 }
 

@@ -1,11 +1,10 @@
 //! Reports why an event or a repository waits.
 
-use super::GraspSettings;
 use super::context::{self, GraspContext, Stage};
 use super::push::objects_of;
 use crate::relay::{LITTLE, bytes_of, readable};
 use crate::threads::Governed;
-use crate::{Caller, Fault, Forge};
+use crate::{Caller, Fault, Forge, GraspSettings, browse};
 use abide_core::{RepoId, Timestamp};
 use abide_git::{Client, read};
 use abide_nostr::git::{ObjectId, PrEvent};
@@ -172,7 +171,7 @@ async fn states(
         return Ok(Vec::new());
     }
     // What is read from here on is bounded, but not small.
-    let _slot = forge.browse().heavy(client).await?;
+    let _slot = browse::Shared::of(forge).heavy(client).await?;
     let mut conn = forge.store().read().await?;
     let context = GraspContext::load(settings, &mut conn, identifier, *owner).await?;
     let maintainers = context.maintainers(*owner);
@@ -210,7 +209,7 @@ pub async fn newest_states(
         return Ok(Vec::new());
     }
     let bytes = bytes_of(rows.iter().map(|row| row.json.as_str()));
-    let _slot = if bytes > LITTLE { Some(forge.browse().heavy(caller.client()).await?) } else { None };
+    let _slot = if bytes > LITTLE { Some(browse::Shared::of(forge).heavy(caller.client()).await?) } else { None };
     let here = forge.layout().repo(repo);
     waiting_states(&forge.settings().grasp, rows, &governed.maintainers, |_| vec![here.clone()]).await
 }

@@ -1,6 +1,7 @@
 //! Removes expired purgatory entries, with their directories and objects.
 
 use super::{aside, attached, left, life};
+use crate::jobs::JobError;
 use crate::{Fault, Forge};
 use abide_git::incoming;
 use abide_nostr::PublicKey;
@@ -183,6 +184,15 @@ async fn areas(forge: &Forge) -> Result<(), Fault> {
         if old && !pr_events::holds_area(&mut *forge.store().read().await?, key).await? {
             incoming::remove_incoming(forge.layout(), key).await?;
         }
+    }
+    Ok(())
+}
+
+/// The job.
+pub(crate) async fn work(forge: &Forge) -> Result<(), JobError> {
+    let swept = sweep(forge).await?;
+    if swept != Swept::default() {
+        tracing::info!(?swept, "dropped expired purgatory entries");
     }
     Ok(())
 }

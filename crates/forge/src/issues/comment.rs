@@ -4,7 +4,7 @@ use super::IssueError;
 use super::context::{IssueContext, Target, throttle, writer};
 use super::involve::{involved, listen};
 use crate::emit::{AuditAction, audit_repo};
-use crate::repos::open::judge_decision;
+use crate::open::judge_decision;
 use crate::{Caller, Forge};
 use abide_core::CommentId;
 use abide_core::event::{CommentDeleted, Commented, Origin, Payload};

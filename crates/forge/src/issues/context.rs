@@ -2,7 +2,7 @@
 
 use super::IssueError;
 use crate::emit::{Subject, Who, emit};
-use crate::repos::open::{judge_decision, open_locked};
+use crate::open::{judge_decision, open_locked};
 use crate::{Access, Caller, IssueSettings, Rate};
 use abide_core::event::{IssueRef, Payload};
 use abide_core::policy::{self, Action, IssueAction};

@@ -5,7 +5,7 @@ use super::context::{IssueContext, throttle, writer};
 use super::involve::{involved, listen};
 use super::{IssueError, assign, label, milestone};
 use crate::emit::Who;
-use crate::repos::open::{may, open_locked};
+use crate::open::{may, open_locked};
 use crate::{Caller, Forge, IssueSettings};
 use abide_core::RepoId;
 use abide_core::event::{IssueOpened, Origin, Payload};

@@ -3,7 +3,7 @@
 use super::context::IssueContext;
 use crate::Caller;
 use crate::attention::watch;
-use crate::repos::list::viewer;
+use crate::open::viewer;
 use abide_core::UserId;
 use abide_core::issues::references::{self, Found, Reference};
 use abide_core::policy::{self, Action};

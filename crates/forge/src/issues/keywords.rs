@@ -5,8 +5,8 @@
 
 use super::context::{IssueContext, Target};
 use super::{IssueError, involve, state};
-use crate::jobs::{self, Kind};
-use crate::repos::open::open_locked;
+use crate::jobs::{self, Job, JobError};
+use crate::open::open_locked;
 use crate::{Access, Caller, Fault, Forge, IssueSettings};
 use abide_core::issues::references::{self, Reference};
 use abide_core::issues::text::excerpt;
@@ -14,22 +14,11 @@ use abide_core::issues::{Reason, State};
 use abide_core::policy::{Action, IssueAction};
 use abide_core::{Oid, RepoId, UserId};
 use abide_git::read::Commit;
+use abide_store::Tx;
 use abide_store::accounts::users;
 use abide_store::issues::timeline::Told;
-use abide_store::repos::pushes::Push;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx};
 use serde_json::{Value as Json, json};
-
-/// Queues the reading of what a push brought to the default branch. Called in the transaction that ends the push.
-pub(crate) async fn enqueue(tx: &mut Tx, push: &Push, repo: &Repo, pusher: Option<UserId>) -> Result<(), StoreError> {
-    let moved = push.updates.iter().find(|update| update.name == repo.default_branch && !update.is_delete());
-    let (Some(update), Some(pusher)) = (moved, pusher) else { return Ok(()) };
-    let payload = json!({
-        "repo_id": repo.id.get(), "pusher": pusher.get(), "old": update.old.to_string(), "new": update.new.to_string(),
-    });
-    jobs::enqueue(tx, Kind::IssueKeywords, payload, Some(push.id.to_string())).await
-}
 
 /// What a job was queued for.
 struct Brought {
@@ -52,7 +41,7 @@ impl Brought {
 }
 
 /// Reads what a push brought, and tells and closes issues in the pusher's name. `false`: the payload is not one.
-pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let Some(brought) = Brought::parse(payload) else { return Ok(false) };
     let mut conn = forge.store().read().await?;
     let repo = repos::by_id(&mut conn, brought.repo, Some(brought.pusher)).await?;
@@ -142,4 +131,12 @@ async fn tell(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
         state::step(tx, &mut context, State::Closed, Some(Reason::Completed), by).await?;
     }
     Ok(())
+}
+
+/// The job.
+pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    match run(forge, &jobs::payload(job)).await? {
+        true => Ok(()),
+        false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
+    }
 }

@@ -3,7 +3,7 @@
 use super::IssueError;
 use super::change::Names;
 use super::context::IssueContext;
-use crate::repos::open::may;
+use crate::open::may;
 use abide_core::event::{IssueLabel, Payload};
 use abide_core::issues::text::{Colour, LabelName};
 use abide_core::policy::{Action, IssueAction};

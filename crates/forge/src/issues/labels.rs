@@ -2,7 +2,7 @@
 
 use super::IssueError;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::repos::open::open_locked;
+use crate::open::open_locked;
 use crate::{Caller, Fault, Forge};
 use abide_core::RepoId;
 use abide_core::event::{self, Payload};

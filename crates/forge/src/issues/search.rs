@@ -2,8 +2,7 @@
 
 use super::show::detailed_in;
 use super::{Detailed, IssueError};
-use crate::repos::list::viewer;
-use crate::repos::open::{RepoLocator, open};
+use crate::open::{RepoLocator, open, viewer};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::issues::filter::{Filter, Sort, Wanted};
 use abide_core::issues::search::Search;

@@ -1,7 +1,7 @@
 //! Looking at an issue: what belongs to it, and what happened to it. Repositories were opened before.
 
 use super::IssueError;
-use crate::repos::list::viewer;
+use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::issues as rule;
 use abide_core::policy::{self, IssueAction};

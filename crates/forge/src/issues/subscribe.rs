@@ -2,7 +2,7 @@
 
 use super::IssueError;
 use super::context::writer;
-use crate::repos::open::open_locked;
+use crate::open::open_locked;
 use crate::{Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::{IssueId, RepoId};

@@ -1,7 +1,6 @@
 //! Operator commands for jobs: list, run now, retry.
 
 use super::{Job, Kind, runner};
-use crate::accounts::admin;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_store::jobs;
@@ -65,7 +64,7 @@ pub async fn retry(forge: &Forge, id: i64) -> Result<bool, Fault> {
 
 /// As [`retry`], by a site admin, with an audit entry.
 pub async fn retry_by_admin(forge: &Forge, caller: &Caller, id: i64) -> Result<bool, Access> {
-    admin::ensure(caller)?;
+    caller.ensure_admin()?;
     let queued: Result<bool, Fault> = forge
         .store()
         .write((id, Who::from(caller)), |tx, (id, who)| {

@@ -1,14 +1,16 @@
 //! Background jobs. A job is a row, enqueued in the caller's transaction.
 //!
-//! [`runner`] runs due jobs, [`schedule`] enqueues periodic ones, once per cluster.
+//! [`runner`] runs due jobs, [`schedule`] enqueues periodic ones, once per cluster. The work of each kind is done by the
+//! module that it belongs to; `work/` lists them all.
 
-mod handle;
 pub mod manage;
 pub mod runner;
 pub mod schedule;
 
+use crate::{Fault, Forge};
 use abide_store::jobs::{self, NewJob};
 use abide_store::{StoreError, Tx};
+use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
 pub use abide_store::jobs::Job;
@@ -124,4 +126,47 @@ pub(crate) async fn enqueue(tx: &mut Tx, kind: Kind, payload: Json, key: Option<
         max_attempts: kind.max_attempts(),
     };
     jobs::enqueue(tx, &new).await.map(drop)
+}
+
+/// Failure of a job.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobError {
+    /// A retry can help.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// A retry cannot help.
+    #[error("{0}")]
+    Final(String),
+}
+
+impl From<StoreError> for JobError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Runs one job.
+pub(crate) type Handler = for<'a> fn(&'a Forge, &'a Job) -> BoxFuture<'a, Result<(), JobError>>;
+
+/// The handler of each kind, given by the top of the crate: the queue knows no use case.
+pub(crate) struct Handlers(fn(Kind) -> Handler);
+
+impl Handlers {
+    pub(crate) fn new(handler_of: fn(Kind) -> Handler) -> Self {
+        Self(handler_of)
+    }
+}
+
+/// Runs one job.
+async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    let Some(kind) = Kind::parse(&job.kind) else {
+        return Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind)));
+    };
+    let Handlers(handler_of) = forge.part();
+    handler_of(kind)(forge, job).await
+}
+
+/// The payload of a job. Text that is not JSON counts as none.
+pub(crate) fn payload(job: &Job) -> Json {
+    serde_json::from_str(&job.payload).unwrap_or_default()
 }

@@ -1,7 +1,6 @@
 //! Job runner: a few workers that claim due jobs under a hold, which they renew.
 
-use super::Job;
-use super::handle::{JobError, handle};
+use super::{Job, JobError, handle};
 use crate::{Fault, Forge};
 use abide_core::Timestamp;
 use abide_store::{StoreError, jobs};

@@ -7,15 +7,15 @@ pub mod letters;
 mod message;
 mod outbox;
 
-use crate::jobs::{self, Job, Kind};
-use crate::notify::mailing;
-use crate::{Forge, sealed};
+use crate::jobs::{self, Job, JobError, Kind};
+use crate::{Fault, Forge, sealed};
 use abide_core::Timestamp;
 use abide_store::{StoreError, Tx};
+use futures_util::future::BoxFuture;
 use letters::Letter;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use message::Unsendable;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 /// Purpose for sealing queued mails: a mail may contain a password reset link, and jobs are kept and shown.
 const PURPOSE: &str = "queued mail";
@@ -98,16 +98,32 @@ impl From<Unsendable> for DeliveryError {
     }
 }
 
-/// The job: delivers one mail.
-pub(crate) async fn deliver(forge: &Forge, job: &Job, payload: &Json) -> Result<(), DeliveryError> {
-    let plain = sealed::open_payload(forge, PURPOSE, payload);
+impl From<DeliveryError> for JobError {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::Later(reason) => Self::Fault(Fault::Internal(reason)),
+            DeliveryError::Never(reason) => Self::Final(reason),
+        }
+    }
+}
+
+/// A mail about a thread, or `None` if it is not sent.
+pub(crate) type Written = Result<Option<(Letter, List)>, StoreError>;
+
+/// The job: delivers one mail. `write` makes the text of a mail about a thread at the time of sending; `None` if the
+/// mail may not be sent to that address any more.
+pub(crate) async fn deliver(
+    forge: &Forge,
+    job: &Job,
+    write: impl for<'a> FnOnce(&'a Forge, &'a ThreadMail, &'a str) -> BoxFuture<'a, Written>,
+) -> Result<(), DeliveryError> {
+    let plain = sealed::open_payload(forge, PURPOSE, &jobs::payload(job));
     let queued = plain.and_then(|plain| serde_json::from_slice::<Queued>(&plain).ok());
     let unreadable = || DeliveryError::Never("the mail cannot be read with this secret.key".into());
     let Queued { to, letter, gate } = queued.ok_or_else(unreadable)?;
     let (letter, list) = match (gate, letter) {
         (Some(gate), _) => {
-            let written = mailing::letter(forge, &gate, &to).await;
-            match written.map_err(|error| DeliveryError::Later(error.to_string()))? {
+            match write(forge, &gate, &to).await.map_err(|error| DeliveryError::Later(error.to_string()))? {
                 Some((letter, list)) => (letter, Some(list)),
                 None => {
                     tracing::debug!(job = job.id, "mail not sent: its recipient lost access or opted out");
@@ -165,15 +181,4 @@ pub(crate) async fn prune(forge: &Forge, before: Timestamp) {
     if let Ok(Err(error)) = pruned {
         tracing::warn!(%error, "old mails could not be removed from outbox/");
     }
-}
-
-/// Whether a text is a valid sender; returns the rule if not.
-pub fn check_from(text: &str) -> Result<(), String> {
-    message::sender(text).map(drop).map_err(|_| "it must be a mailbox such as Abide <abide@example.org>".into())
-}
-
-/// Whether a text is a valid mail server URL; returns the rule if not.
-pub fn check_smtp_url(text: &str) -> Result<(), String> {
-    let built = AsyncSmtpTransport::<Tokio1Executor>::from_url(text);
-    built.map(drop).map_err(|_| "it must be a URL such as smtps://user:password@mail.example.org".into())
 }

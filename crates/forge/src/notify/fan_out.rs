@@ -3,7 +3,7 @@
 //! People are gone through in pages and written together, so an event costs a few statements however many watch.
 
 use super::{lifecycle, sight};
-use crate::consumers::{Consumer, read};
+use crate::consumer::{Consumer, read};
 use crate::jobs::{self, Kind};
 use crate::{Fault, Forge};
 use abide_core::event::{Kind as EventKind, Payload, SubjectKind};

@@ -6,9 +6,9 @@
 //! ([`RepoChange::is_mailed_to_actor`]). Only people who are brought in without having asked (offered a repository, made a
 //! collaborator or an admin, or removed again) get no more than a few from one actor in an hour; the rest is in their inbox.
 
-use super::MAX_ADMINS;
-use crate::accounts::throttle;
 use crate::mail::{self, letters::Letter};
+use crate::repos::purge::MAX_ADMINS;
+use crate::throttle;
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::event::Body;

@@ -23,9 +23,6 @@ pub use abide_core::notify::{Reason, State, Subject};
 pub use abide_store::attention::inbox::{Filter, Item, Waiting};
 pub use fan_out::Notifications;
 
-/// How many admins of a repository hear of what happens to it, beside its owner.
-pub(crate) const MAX_ADMINS: i64 = 50;
-
 /// What someone may see of an event in a repository.
 fn sight(actor: &Actor, public_then: bool, repo: &Repo, role: Option<Role>) -> Sight {
     let facts = repo.facts();

@@ -1,6 +1,6 @@
 //! RelayLimits of connections and events for one address.
 
-use super::RelaySettings;
+use crate::RelaySettings;
 use abide_core::Timestamp;
 use abide_core::admission::{Full, Network, RateWindows, Slot, Slots};
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ pub enum TooMany {
     OfAddress(usize),
 }
 
-pub(super) struct RelayAdmission {
+pub(crate) struct RelayAdmission {
     connections: usize,
     per_ip: usize,
     events_per_ip: u64,
@@ -25,13 +25,13 @@ pub(super) struct RelayAdmission {
 }
 
 /// A connection's slot; released when dropped.
-pub(super) struct RelaySlot {
+pub(crate) struct RelaySlot {
     open: Slots<Option<Network>>,
     slot: Option<Slot<Option<Network>>>,
 }
 
 impl RelayAdmission {
-    pub(super) fn new(settings: &RelaySettings) -> Self {
+    pub(crate) fn new(settings: &RelaySettings) -> Self {
         let rate = settings.publishing();
         Self {
             connections: settings.connections,
@@ -42,7 +42,7 @@ impl RelayAdmission {
         }
     }
 
-    pub(super) fn enter(&self, ip: Option<IpAddr>) -> Result<RelaySlot, TooMany> {
+    pub(crate) fn enter(&self, ip: Option<IpAddr>) -> Result<RelaySlot, TooMany> {
         let slot = self.open.take(ip.map(Network::of)).map_err(|full| match full {
             Full::InAll => TooMany::Connections(self.connections),
             Full::ForKey => TooMany::OfAddress(self.per_ip),
@@ -52,7 +52,7 @@ impl RelayAdmission {
     }
 
     /// Counts an event; `false` if the address has reached its rate limit.
-    pub(super) fn event(&self, ip: Option<IpAddr>, now: Timestamp) -> bool {
+    pub(crate) fn event(&self, ip: Option<IpAddr>, now: Timestamp) -> bool {
         self.events.add(ip.map(Network::of), now) <= self.events_per_ip
     }
 }

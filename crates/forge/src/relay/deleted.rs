@@ -7,7 +7,7 @@ use abide_store::nostr::events::deleted;
 use abide_store::{Conn, StoreError};
 
 /// The targets under which a deletion of this event is recorded: its id, and its slot.
-pub(super) fn targets(event: &Event) -> (String, Option<String>) {
+pub(crate) fn targets(event: &Event) -> (String, Option<String>) {
     let slot = |Slot { kind, author, identifier }| format!("a:{kind}:{author}:{identifier}");
     (format!("e:{}", event.id), event::slot(event).map(slot))
 }

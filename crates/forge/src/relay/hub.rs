@@ -13,14 +13,14 @@ use tokio::sync::mpsc;
 type Name = (u64, QueryId);
 
 /// A new event for one subscription.
-pub(super) struct Live {
+pub(crate) struct Live {
     pub query: QueryId,
     pub wire: Wire,
     /// Its bytes, which all readers of one network share as they share the text.
     pub held: Option<Arc<Held>>,
 }
 
-pub(super) struct Hub {
+pub(crate) struct Hub {
     /// New events that may wait for one reader.
     outgoing: usize,
     inner: Mutex<Inner>,
@@ -41,7 +41,7 @@ struct Inner {
 }
 
 impl Hub {
-    pub(super) fn new(outgoing: usize, remembered: usize, memory: Memory) -> Self {
+    pub(crate) fn new(outgoing: usize, remembered: usize, memory: Memory) -> Self {
         let inner = Inner {
             next: 0,
             subscriptions: SubscriptionIndex::default(),
@@ -57,7 +57,7 @@ impl Hub {
     }
 
     /// Adds a reader: returns its number and the channel of its events. The channel closes when the reader is too slow.
-    pub(super) fn join(&self, ip: Option<IpAddr>) -> (u64, mpsc::Receiver<Live>) {
+    pub(crate) fn join(&self, ip: Option<IpAddr>) -> (u64, mpsc::Receiver<Live>) {
         let (sender, receiver) = mpsc::channel(self.outgoing);
         let mut inner = self.lock();
         inner.next += 1;
@@ -67,7 +67,7 @@ impl Hub {
     }
 
     /// Removes a reader and its subscriptions.
-    pub(super) fn leave(&self, number: u64, open: impl Iterator<Item = QueryId>) {
+    pub(crate) fn leave(&self, number: u64, open: impl Iterator<Item = QueryId>) {
         let mut inner = self.lock();
         inner.readers.remove(&number);
         for query in open {
@@ -76,25 +76,25 @@ impl Hub {
         inner.count();
     }
 
-    pub(super) fn subscribe(&self, number: u64, query: QueryId, filters: Arc<[Filter]>) {
+    pub(crate) fn subscribe(&self, number: u64, query: QueryId, filters: Arc<[Filter]>) {
         let mut inner = self.lock();
         inner.subscriptions.insert((number, query), filters);
         inner.count();
     }
 
-    pub(super) fn unsubscribe(&self, number: u64, query: QueryId) {
+    pub(crate) fn unsubscribe(&self, number: u64, query: QueryId) {
         let mut inner = self.lock();
         inner.subscriptions.remove(&(number, query));
         inner.count();
     }
 
     /// The ids that were not delivered recently.
-    pub(super) fn untold(&self, ids: &[EventId]) -> HashSet<EventId> {
+    pub(crate) fn untold(&self, ids: &[EventId]) -> HashSet<EventId> {
         let inner = self.lock();
         ids.iter().copied().filter(|id| !inner.told.contains(id)).collect()
     }
 
-    pub(super) fn publish(&self, events: &[Arc<Event>]) {
+    pub(crate) fn publish(&self, events: &[Arc<Event>]) {
         let mut inner = self.lock();
         for event in events {
             if inner.told.insert(event.id) {

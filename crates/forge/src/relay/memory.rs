@@ -19,19 +19,19 @@ const WAIT: Duration = Duration::from_secs(10);
 
 /// The budget. Clones share it.
 #[derive(Clone)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     budget: ByteBudget<Option<Network>>,
     freed: Arc<Notify>,
 }
 
 /// Bytes of the budget, until they are dropped.
-pub(super) struct Held {
+pub(crate) struct Held {
     bytes: Option<Bytes<Option<Network>>>,
     memory: Memory,
 }
 
 impl Memory {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::of(ALL, OF_ONE)
     }
 
@@ -40,7 +40,7 @@ impl Memory {
     }
 
     /// Takes bytes for a connection from this address, if its share and the budget leave so many.
-    pub(super) fn take(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
+    pub(crate) fn take(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
         let taken = self.budget.take(ip.map(Network::of), bytes as u64)?;
         self.tell();
         Some(Held { bytes: Some(taken), memory: self.clone() })
@@ -57,7 +57,7 @@ impl Memory {
     }
 
     /// As [`Memory::take`], waiting a while until others are given back.
-    pub(super) async fn wait(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
+    pub(crate) async fn wait(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
         let taking = async {
             loop {
                 let mut freed = std::pin::pin!(self.freed.notified());
@@ -75,7 +75,7 @@ impl Memory {
 
 impl Held {
     /// Gives back all but so many.
-    pub(super) fn shrink_to(&mut self, bytes: usize) {
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
         if let Some(held) = &mut self.bytes {
             held.shrink_to(bytes as u64);
         }
@@ -91,7 +91,7 @@ impl Drop for Held {
 }
 
 /// The text of a refusal, with what to do about it.
-pub(super) fn full() -> String {
+pub(crate) fn full() -> String {
     format!(
         "rate-limited: answers that wait to be read, reconciliations and filters of one address may take {} MiB here, and \
          of all {} MiB; read what was sent, close what is not needed, then ask again",

@@ -1,66 +1,56 @@
-//! The relay: signed events arrive, are judged, stored and passed on.
+//! The relay: stored events are found, and new ones passed on. Admission of what clients publish is
+//! [`crate::admit`], which stands above the modules that decide about events.
 //!
-//! * [`Client`]: one connection, whatever carries it: text in, text out. `reading.rs` finds the stored events it asks for.
-//! * `admit/`: what is published goes through one queue: duplicates, signatures on other threads, the rules, one commit
-//!   for many, and only then the answers.
-//! * `hub.rs`: who listens to what. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
+//! * `reading.rs` finds the stored events that a connection asks for.
+//! * `hub.rs`: all subscriptions. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
 //!   what other nodes stored.
-//! * `record.rs`: events as rows. `deleted.rs`: what does not come back. `signers.rs`: the
-//!   accounts behind keys. `connections.rs`: how many connections and events one address may have. `memory.rs`: how many bytes
-//!   connections may hold. `expire.rs`: the end of what asked to be forgotten.
+//! * `record.rs`: events as rows. `deleted.rs`: deleted events are not accepted again. `signers.rs`: the accounts behind
+//!   keys. `connections.rs`: connections and events per address. `memory.rs`: bytes that connections may hold.
 
-mod admit;
-mod client;
-mod connections;
+pub(crate) mod connections;
 pub(crate) mod deleted;
-mod expire;
-mod hub;
-mod memory;
-mod reading;
+pub(crate) mod hub;
+pub(crate) mod memory;
+pub(crate) mod reading;
 mod record;
-mod settings;
 mod signers;
-mod tail;
+pub(crate) mod tail;
 mod turns;
 
-pub use client::{Client, Ended, Frames};
 pub use connections::TooMany;
-pub(crate) use expire::expire;
 pub use record::to_record;
 pub(crate) use record::{LITTLE, apart, bytes_of, from_record, named_by, readable};
-pub use settings::RelaySettings;
-pub(crate) use signers::{Signers, signer};
+pub(crate) use signers::{Signers, is_suspended, signer};
 
-use crate::grasp::GraspSettings;
-use crate::grasp::quota::Strangers;
-use crate::{Forge, Settings};
+use crate::{Forge, GraspSettings, RelaySettings, Settings};
 use abide_nostr::git::Service;
 use abide_nostr::grasp::announcement::Announce;
 use abide_nostr::info::{Limitation, RelayInfo, SUPPORTED_NIPS};
 use abide_nostr::{Event, RelayLimits};
-use admit::Admissions;
 use connections::RelayAdmission;
 use hub::Hub;
 use memory::Memory;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 use turns::Turns;
 
 /// State shared by all connections.
 pub struct Relay {
     settings: RelaySettings,
     limits: Arc<RelayLimits>,
-    service: Option<Service>,
+    pub(crate) service: Option<Service>,
     public_url: String,
-    hub: Hub,
-    admission: RelayAdmission,
-    admissions: Admissions,
-    memory: Memory,
-    pub(crate) strangers: Strangers,
+    pub(crate) hub: Hub,
+    pub(crate) admission: RelayAdmission,
+    pub(crate) memory: Memory,
     turns: Turns,
 }
 
 impl Relay {
+    /// The one of this forge.
+    pub fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
     pub(crate) fn new(settings: RelaySettings, public_url: &str) -> Self {
         let limits = Arc::new(settings.limits.clone());
         let memory = Memory::new();
@@ -69,9 +59,7 @@ impl Relay {
             public_url: public_url.to_owned(),
             hub: Hub::new(settings.outgoing, settings.remembered, memory.clone()),
             admission: RelayAdmission::new(&settings),
-            admissions: Admissions::new(&settings),
             memory,
-            strangers: Strangers::default(),
             turns: Turns::new(settings.reads),
             limits,
             settings,
@@ -136,9 +124,4 @@ fn acceptance(settings: &Settings) -> &'static str {
 /// Default text about excluded content, if the operator has not set one.
 fn curation(grasp: &GraspSettings) -> Option<&'static str> {
     (grasp.enabled && !grasp.deny.is_empty()).then_some("Some keys are blocked from announcing repositories.")
-}
-
-/// Admits published events and follows the events of other nodes, until `stop` is cancelled and no work is left.
-pub async fn run(forge: Forge, stop: CancellationToken) {
-    tokio::join!(admit::run(&forge, &stop), tail::run(&forge, &stop));
 }

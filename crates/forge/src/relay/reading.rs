@@ -1,6 +1,7 @@
 //! Finding what a connection asks for, a page at a time: no more is in memory than the client takes, and all of it is taken
 //! from the budget of connections first.
 
+use super::Relay;
 use super::memory::Held;
 use super::record::to_query;
 use crate::{Fault, Forge};
@@ -15,14 +16,14 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// A query of a client.
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Events(Arc<[Filter]>),
     Count(Vec<Filter>),
     Reconcile { filter: Box<Filter>, at_most: usize },
 }
 
 /// An answer, and the bytes that it takes.
-pub(super) enum Found {
+pub(crate) enum Found {
     Page(Vec<Wire>, Held),
     End,
     Count(Count),
@@ -39,7 +40,7 @@ const ITEM: usize = 40;
 const TWICE: usize = 2;
 
 /// Answers a question from this address. Whoever asked may be gone, which ends it.
-pub(super) async fn read(
+pub(crate) async fn read(
     forge: Forge,
     ip: Option<IpAddr>,
     query: QueryId,
@@ -71,12 +72,12 @@ async fn events(
         positions.retain(|position| sent.insert(position.n));
         let mut rest = &positions[..];
         while !rest.is_empty() {
-            let (page, later) = rest.split_at(page(rest, forge.relay().settings.page_bytes));
+            let (page, later) = rest.split_at(page(rest, Relay::of(forge).settings.page_bytes));
             rest = later;
             // The page before is being sent: no more than one is ready beside it.
             let Ok(position) = to.reserve().await else { return Ok(Found::End) };
             let bytes = page.iter().map(|position| usize::try_from(position.bytes).unwrap_or(0)).sum::<usize>();
-            let Some(held) = forge.relay().memory.wait(ip, TWICE * bytes).await else { return Ok(Found::Full) };
+            let Some(held) = Relay::of(forge).memory.wait(ip, TWICE * bytes).await else { return Ok(Found::Full) };
             let wires = wires(forge, ip, filter, page).await?;
             position.send((query.clone(), Found::Page(wires, held)));
         }
@@ -96,7 +97,7 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Fault>> + Send + 'static,
 {
-    let turn = forge.relay().turns.take(ip).await;
+    let turn = Relay::of(forge).turns.take(ip).await;
     let querying = query(forge.clone());
     let task = tokio::spawn(async move {
         let _turn = turn;
@@ -132,7 +133,7 @@ async fn wires(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, page: &[Event
 async fn count(forge: &Forge, ip: Option<IpAddr>, filters: &[Filter]) -> Result<Count, Fault> {
     let queries: Vec<Query> = filters.iter().map(to_query).collect();
     let counted = in_turn(forge, ip, |forge| async move {
-        let most = forge.relay().settings.counted;
+        let most = Relay::of(&forge).settings.counted;
         Ok(nostr::query::count(&mut *forge.store().read().await?, &queries, most, now(&forge)).await?)
     })
     .await?;
@@ -141,7 +142,7 @@ async fn count(forge: &Forge, ip: Option<IpAddr>, filters: &[Filter]) -> Result<
 
 /// Our side of a reconciliation. How large it is shows when it is here, so the most that it may be is taken first.
 async fn items(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, at_most: usize) -> Result<Found, Fault> {
-    let Some(mut held) = forge.relay().memory.wait(ip, at_most.saturating_mul(ITEM)).await else {
+    let Some(mut held) = Relay::of(forge).memory.wait(ip, at_most.saturating_mul(ITEM)).await else {
         return Ok(Found::Full);
     };
     let limit = i64::try_from(at_most).unwrap_or(i64::MAX).saturating_add(1);

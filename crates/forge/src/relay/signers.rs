@@ -1,5 +1,6 @@
 //! The accounts behind many keys at once, for the rules.
 
+use crate::{Fault, Forge};
 use abide_nostr::grasp::signer::{KeyAccount, Signer};
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::user_keys;
@@ -43,4 +44,10 @@ impl Signers {
 /// The signer behind one key.
 pub(crate) async fn signer(conn: &mut Conn, key: PublicKey) -> Result<Signer, StoreError> {
     Ok(Signers::load(conn, [key]).await?.of(&key))
+}
+
+/// Whether the account of a key is suspended, or was suspended when it was deleted. Any other key without an account is
+/// a stranger's.
+pub(crate) async fn is_suspended(forge: &Forge, key: &PublicKey) -> Result<bool, Fault> {
+    Ok(signer(&mut *forge.store().read().await?, *key).await? == Signer::Suspended)
 }

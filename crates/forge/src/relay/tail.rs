@@ -3,6 +3,7 @@
 //! A row gets its number when it is written and becomes visible when it is committed, so a lower number may appear
 //! later. Skipped numbers are looked up again for a while; most of them were never used.
 
+use super::Relay;
 use super::hub::Hub;
 use crate::{Fault, Forge};
 use abide_nostr::{Event, EventId};
@@ -28,7 +29,7 @@ const PAGE: i64 = 1_000;
 const PAGE_BYTES: i64 = 4 << 20;
 
 /// Passes on the events that other nodes stored, until `stop` is cancelled. With SQLite there are no other nodes.
-pub(super) async fn run(forge: &Forge, stop: &CancellationToken) {
+pub(crate) async fn run(forge: &Forge, stop: &CancellationToken) {
     if forge.store().engine() == Engine::Sqlite {
         return;
     }
@@ -84,7 +85,7 @@ impl Tail {
             for position in &late {
                 self.gaps.remove(&position.n);
             }
-            pass_on(&mut conn, &forge.relay().hub, &late).await?;
+            pass_on(&mut conn, &Relay::of(forge).hub, &late).await?;
         }
         loop {
             let page = nostr::query::after(&mut conn, self.high, PAGE).await?;
@@ -95,7 +96,7 @@ impl Tail {
             while self.gaps.len() > GAPS {
                 self.gaps.pop_first();
             }
-            pass_on(&mut conn, &forge.relay().hub, &page).await?;
+            pass_on(&mut conn, &Relay::of(forge).hub, &page).await?;
             if (page.len() as i64) < PAGE {
                 return Ok(());
             }

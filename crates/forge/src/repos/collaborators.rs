@@ -1,8 +1,8 @@
 //! Collaborators of a repository.
 
-use super::open::open_locked;
 use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
+use crate::open::open_locked;
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{Payload, RoleChange};
 use abide_core::policy::Action;

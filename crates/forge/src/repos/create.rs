@@ -6,9 +6,9 @@
 mod first_commit;
 mod templates;
 
-use crate::accounts::throttle;
 use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
+use crate::throttle;
 use crate::{Caller, Fault, Forge, Rate, disk};
 use abide_core::event::{Payload, RepoCreated};
 use abide_core::failpoint;
@@ -20,7 +20,7 @@ use abide_core::{RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
 use abide_store::accounts::users;
 use abide_store::repos::redirects;
-use abide_store::repos::{self, NewRepo, Page, Repo, Viewer};
+use abide_store::repos::{self, NewRepo, Repo};
 use abide_store::{StoreError, Tx, throttles};
 use first_commit::Plan;
 use serde_json::json;
@@ -170,7 +170,7 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     if !has_name(tx, owner).await? {
         return Err(CreateError::Nameless);
     }
-    if owns_too_many(tx, owner, unit.limit).await? {
+    if throttle::owns_too_many(tx, owner, unit.limit).await? {
         return Err(CreateError::TooMany(unit.limit));
     }
     if let Some(retry_after) = made_too_many(tx, owner, unit.rate).await? {
@@ -191,13 +191,6 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
 /// Counts a new repository of an account; returns how long to wait if the rate limit is reached.
 pub(super) async fn made_too_many(tx: &mut Tx, owner: UserId, rate: Rate) -> Result<Option<Duration>, StoreError> {
     throttles::hit(tx, throttle::limit("repo", rate), &format!("user:{owner}")).await
-}
-
-/// Whether an account has reached its repository limit.
-pub(crate) async fn owns_too_many(tx: &mut Tx, owner: UserId, limit: i64) -> Result<bool, StoreError> {
-    let viewer = Viewer { user: Some(owner), reads_everything: false };
-    let (_, owned) = repos::of_owner(tx, owner, viewer, Page { limit: 1, offset: 0 }).await?;
-    Ok(owned >= limit)
 }
 
 /// Creates the directories that are missing after a crash. Runs at start; only empty repositories can lack a directory.

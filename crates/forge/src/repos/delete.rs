@@ -1,11 +1,11 @@
 //! Soft deletion: the repository disappears for everyone, its name is free at once, and it can be restored.
 
-use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::grasp::{GraspSettings, life};
-use crate::{Caller, Forge};
+use crate::grasp::life;
+use crate::open::open_locked;
+use crate::{Caller, Forge, GraspSettings};
 use abide_core::event::{Payload, RepoSoftDeleted};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::Action;

@@ -3,11 +3,11 @@
 
 use super::create::{MAX_DESCRIPTION, check_description};
 use super::marks::{self, Mark};
-use super::open::{judge, open_locked};
 use super::refusal::LifeError;
 use super::rename::{self, RenameLimit};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::snapshots;
+use crate::open::{judge, open_locked};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{NoDetails, Payload};
 use abide_core::lifecycle::Refusal;

@@ -5,13 +5,12 @@
 //! copy moves to its place and only then gets its row. After a crash, the area tells which directory may lack a row,
 //! see [`abandon`].
 
-use super::create::{has_name, made_too_many, owns_too_many};
-use super::list::viewer;
-use super::open::{judge, open_locked};
-use crate::accounts::throttle;
+use super::create::{has_name, made_too_many};
 use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::{maintain, snapshots};
+use crate::open::{judge, open_locked, viewer};
+use crate::throttle;
 use crate::{Access, Caller, Fault, Forge, Rate, disk};
 use abide_core::event::{Payload, RepoForked};
 use abide_core::names::InvalidName;
@@ -221,7 +220,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     if !has_name(tx, unit.owner).await? {
         return Err(ForkError::Nameless);
     }
-    if owns_too_many(tx, unit.owner, unit.limit).await? {
+    if throttle::owns_too_many(tx, unit.owner, unit.limit).await? {
         return Err(ForkError::TooMany(unit.limit));
     }
     if let Some(retry_after) = made_too_many(tx, unit.owner, unit.rate).await? {

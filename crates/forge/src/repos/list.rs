@@ -1,10 +1,9 @@
 //! Lists of repositories. One predicate decides what the viewer may see, for the list and for its count.
 
+use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
-use abide_core::policy;
-use abide_core::repo::Visibility;
 use abide_core::{RepoId, UserId};
-use abide_store::repos::{self, Page, Repo, Viewer};
+use abide_store::repos::{self, Page, Repo};
 
 /// An owner's repositories that the caller may read, and their total number.
 pub async fn of_owner(forge: &Forge, caller: &Caller, owner: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
@@ -14,16 +13,6 @@ pub async fn of_owner(forge: &Forge, caller: &Caller, owner: UserId, page: Page)
 /// Repositories that a user owns or collaborates on, and their total number.
 pub async fn of_member(forge: &Forge, user: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
     Ok(repos::of_member(&mut *forge.store().read().await?, user, page).await?)
-}
-
-/// The caller as lists and counts take it. A caller whose token does not reach private repositories sees only public
-/// ones.
-pub(crate) fn viewer(caller: &Caller) -> Viewer {
-    if !caller.reaches(Visibility::Private) {
-        return Viewer { user: None, reads_everything: false };
-    }
-    let reads_everything = policy::reads_everything(&caller.actor);
-    Viewer { user: caller.user_id(), reads_everything }
 }
 
 /// A page of all repositories by id, for the operator.

@@ -1,9 +1,9 @@
 //! Archiving, unarchiving and changing the visibility: one mark in one transaction, nothing on disk.
 
-use super::open::open_locked;
 use super::refusal::LifeError;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::grasp::spread;
+use crate::open::open_locked;
 use crate::{Caller, Forge};
 use abide_core::event::{Archived, Payload, VisibilityChanged};
 use abide_core::lifecycle::{self, Action as Life, Change};

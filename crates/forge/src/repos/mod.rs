@@ -13,7 +13,6 @@ pub mod find;
 pub mod fork;
 pub mod list;
 pub mod marks;
-pub mod open;
 pub mod purge;
 pub mod redirects;
 mod refusal;
@@ -24,5 +23,6 @@ pub mod topics;
 pub mod trail;
 pub mod transfer;
 
+pub use crate::open;
 pub use abide_store::repos::{Page, Repo};
 pub use refusal::{Class, LifeError};

@@ -3,14 +3,14 @@
 //! It has two phases, so that the next sweep finishes after a crash at any point. One transaction removes the row,
 //! keeps a snapshot in the logs and writes a purge row. Then the directory is removed, and then the purge row.
 
-use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::maintain;
-use crate::grasp::{GraspSettings, life};
-use crate::notify::MAX_ADMINS;
-use crate::{Access, Caller, Fault, Forge};
+use crate::grasp::life;
+use crate::jobs::JobError;
+use crate::open::open_locked;
+use crate::{Access, Caller, Fault, Forge, GraspSettings};
 use abide_core::event::{Payload, RepoHardDeleted, RepoSnapshot};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::Action;
@@ -29,6 +29,9 @@ use std::time::Duration;
 /// Time limit for one repository. After it, the sweep continues with the next repository, and the next sweep tries
 /// again.
 const PATIENCE: Duration = Duration::from_secs(45);
+
+/// How many admins of a repository hear of what happens to it, beside its owner.
+pub(crate) const MAX_ADMINS: i64 = 50;
 
 /// Result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -197,5 +200,14 @@ async fn remove_directory(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let forgotten: Result<(), StoreError> = forge.store().write(id, |tx, id| Box::pin(purges::remove(tx, *id))).await;
     forgotten?;
     failpoint::hit(failpoint::PURGE_FINISHED);
+    Ok(())
+}
+
+/// The job: sweeps repositories and offers.
+pub(crate) async fn work(forge: &Forge) -> Result<(), JobError> {
+    let swept = sweep(forge).await?;
+    if swept != Swept::default() {
+        tracing::info!(?swept, "swept repositories and offers");
+    }
     Ok(())
 }

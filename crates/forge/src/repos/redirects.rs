@@ -1,20 +1,20 @@
 //! Old names of a repository.
 
-use super::open::open_locked;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::{Access, Caller, Fault, Forge};
+use crate::open::open_locked;
+use crate::{Access, Caller, Forge};
 use abide_core::event::{Payload, RedirectReleased};
 use abide_core::policy::Action;
-use abide_core::{RedirectId, RepoId, RepoName, UserName, failpoint};
+use abide_core::{RedirectId, RepoId, failpoint};
+use abide_store::Tx;
 use abide_store::repos::Repo;
 use abide_store::repos::redirects;
-use abide_store::{StoreError, Tx};
 
 pub use abide_store::repos::redirects::Redirect;
 
 /// The old names of a repository that the caller administers, latest first.
 pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Vec<Redirect>, Access> {
-    super::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
+    crate::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
     Ok(redirects::list(&mut *forge.store().read().await?, repo.id).await?)
 }
 
@@ -37,13 +37,4 @@ async fn write(tx: &mut Tx, (repo, caller, id): &(RepoId, Caller, RedirectId)) -
     emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     failpoint::hit(failpoint::RELEASE_BEFORE_COMMIT);
     Ok(())
-}
-
-/// Records, to the hour, that a request used an old name of a repository.
-pub(super) async fn note_use(forge: &Forge, owner: &UserName, name: &RepoName, repo: &Repo) -> Result<(), Fault> {
-    let before = forge.clock().now().minus(redirects::GRAIN);
-    let stale = redirects::to_note(&mut *forge.store().read().await?, owner, name, repo.id, before).await?;
-    let Some(id) = stale else { return Ok(()) };
-    let noted: Result<(), StoreError> = forge.store().write(id, |tx, id| Box::pin(redirects::touch(tx, *id))).await;
-    Ok(noted?)
 }

@@ -1,9 +1,8 @@
 //! Renaming: one transaction, nothing on disk. The old name redirects to the repository.
 
-use super::list::viewer;
-use super::open::open_locked;
 use super::refusal::LifeError;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
+use crate::open::{open_locked, viewer};
 use crate::{Caller, Forge};
 use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Action as Life};

@@ -1,12 +1,10 @@
 //! Restores a soft-deleted repository: the same id with all its data, under its old name or another.
 
-use super::create::owns_too_many;
-use super::list::viewer;
-use super::open::{RepoLocator, judge, open_locked};
 use super::refusal::LifeError;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::grasp::{GraspSettings, life};
-use crate::{Access, Caller, Fault, Forge};
+use crate::grasp::life;
+use crate::open::{RepoLocator, judge, open_locked, viewer};
+use crate::{Access, Caller, Fault, Forge, GraspSettings, throttle};
 use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::{Action, DenyCode};
@@ -56,7 +54,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     if life::is_deleted_by_key(tx, &repo).await? {
         return Err(LifeError::DeletedByKey);
     }
-    if owns_too_many(tx, repo.owner_id, unit.limit).await? {
+    if throttle::owns_too_many(tx, repo.owner_id, unit.limit).await? {
         return Err(LifeError::TooMany(unit.limit));
     }
     // The repository left its name when it was deleted: a repository that took the name since has precedence.

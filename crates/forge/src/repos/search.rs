@@ -1,6 +1,6 @@
 //! Repository search. Repositories that the caller may not read are neither found nor counted.
 
-use super::list::viewer;
+use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::search::{InvalidSearch, Terms};
 use abide_store::StoreError;

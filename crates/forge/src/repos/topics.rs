@@ -1,7 +1,7 @@
 //! Topics of a repository, always replaced as a set.
 
-use super::open::open_locked;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
+use crate::open::open_locked;
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{Payload, TopicsChanged};
 use abide_core::policy::Action;

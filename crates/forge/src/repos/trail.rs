@@ -15,7 +15,7 @@ pub async fn page(
     before: Option<i64>,
     limit: i64,
 ) -> Result<Vec<Named>, Access> {
-    super::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
+    crate::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
     let mut conn = forge.store().read().await?;
     Ok(audit::page_of_repo(&mut conn, repo.id, before.unwrap_or(i64::MAX), limit).await?)
 }

@@ -3,12 +3,11 @@
 //! Locks are taken in one order, the repository's row before the offer's, so that an answer, a deletion and a rename
 //! wait for each other instead of deadlocking.
 
-use super::create::owns_too_many;
-use super::open::{judge_decision, open_locked};
 use super::refusal::LifeError;
 use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::{Access, Caller, Fault, Forge};
+use crate::open::{judge_decision, open_locked};
+use crate::{Access, Caller, Fault, Forge, throttle};
 use abide_core::event::{self, Payload, Publicity};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::notify;
@@ -213,7 +212,7 @@ async fn change_owner(
     transfer: &Transfer,
     limit: i64,
 ) -> Result<(), LifeError> {
-    if owns_too_many(tx, transfer.recipient, limit).await? {
+    if throttle::owns_too_many(tx, transfer.recipient, limit).await? {
         return Err(LifeError::TooMany(limit));
     }
     let now = tx.now();

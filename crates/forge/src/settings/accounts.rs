@@ -1,11 +1,20 @@
 //! Sign-up, sign-in, sessions, and limits per account.
 
 use super::Rate;
-use crate::accounts::password::Cost;
 use abide_core::account::SignUpMode;
 use abide_core::settings::value::{DAY, TICK};
 use abide_core::settings::{count, duration, window, word};
 use std::time::Duration;
+
+/// Cost of hashing a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cost {
+    /// 19 MiB and two passes.
+    #[default]
+    Full,
+    /// The minimum of argon2id. For tests, which create accounts by the thousand.
+    Least,
+}
 
 abide_core::settings! {
     /// Sign-up and invitations.

@@ -1,9 +1,10 @@
 //! Outgoing mail.
 
 use super::Rate;
-use crate::mail;
 use abide_core::settings::value::TICK;
 use abide_core::settings::{count, duration, window};
+use lettre::message::Mailbox;
+use lettre::{AsyncSmtpTransport, Tokio1Executor};
 use std::fmt;
 use std::time::Duration;
 
@@ -34,7 +35,8 @@ impl MailSettings {
 }
 
 fn sender(text: &str) -> Result<String, String> {
-    mail::check_from(text).map(|()| text.to_owned())
+    let rule = || "it must be a mailbox such as Abide <abide@example.org>".to_owned();
+    text.parse::<Mailbox>().map(|_| text.to_owned()).map_err(|_| rule())
 }
 
 /// URL of the mail server. It may contain a password, so it is never shown.
@@ -45,7 +47,11 @@ impl SmtpUrl {
     fn parse(text: &str) -> Result<Option<Self>, String> {
         match text {
             "" => Ok(None),
-            url => mail::check_smtp_url(url).map(|()| Some(Self(url.to_owned()))),
+            url => {
+                let rule = || "it must be a URL such as smtps://user:password@mail.example.org".to_owned();
+                let checked = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| rule());
+                checked.map(|_| Some(Self(url.to_owned())))
+            }
         }
     }
 }

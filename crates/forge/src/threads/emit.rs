@@ -4,8 +4,8 @@
 //! Payloads name nostr events and hold no text: readers of the log take titles and texts from the live rows.
 
 use super::{Governed, governed_in, status_event};
+use crate::GraspSettings;
 use crate::emit::{Subject, Who, emit};
-use crate::grasp::GraspSettings;
 use crate::relay::readable;
 use abide_core::event::{NostrAddition, Origin, Payload};
 use abide_core::issues::text::excerpt;

@@ -8,10 +8,9 @@ pub(crate) mod emit;
 pub mod list;
 pub mod show;
 
-use crate::grasp::GraspSettings;
-use crate::grasp::circle::{Circle, Counting};
+use crate::circle::{Circle, Counting};
 use crate::relay::LITTLE;
-use crate::{Caller, Fault, Forge};
+use crate::{Caller, Fault, Forge, GraspSettings, browse};
 use abide_git::PoolSlot;
 use abide_nostr::git::{Coordinate, Status, StatusEvent};
 use abide_nostr::{EventId, PublicKey, nip19};
@@ -87,7 +86,7 @@ async fn slot(forge: &Forge, caller: &Caller, bytes: i64) -> Result<Option<Arc<P
     if bytes <= LITTLE {
         return Ok(None);
     }
-    Ok(Some(Arc::new(forge.browse().heavy(caller.client()).await?)))
+    Ok(Some(Arc::new(browse::Shared::of(forge).heavy(caller.client()).await?)))
 }
 
 fn seconds(forge: &Forge) -> i64 {

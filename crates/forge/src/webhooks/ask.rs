@@ -5,7 +5,7 @@
 use super::payload::{self, Message};
 use super::{Hook, HookError, guid};
 use crate::emit::Who;
-use crate::repos::open::open_locked;
+use crate::open::open_locked;
 use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::webhooks::Kind;

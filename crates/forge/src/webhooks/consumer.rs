@@ -2,7 +2,7 @@
 //! cursor past the event.
 
 use super::{guid, payload};
-use crate::consumers::{Consumer, read};
+use crate::consumer::{Consumer, read};
 use crate::{Fault, Forge};
 use abide_core::event::{Kind, Payload};
 use abide_core::repo::Visibility;

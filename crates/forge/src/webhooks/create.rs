@@ -3,7 +3,7 @@
 use super::choice::{Change, choose, logged};
 use super::{Hook, HookError, ask};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::repos::open::open_locked;
+use crate::open::open_locked;
 use crate::{Caller, Forge};
 use abide_core::RepoId;
 use abide_core::event::{HookCreated, Payload, Publicity};
@@ -14,7 +14,7 @@ use abide_store::{StoreError, Tx};
 
 /// Adds a webhook to a repository that the caller administers.
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, change: &Change) -> Result<Hook, HookError> {
-    crate::repos::open::judge(caller, Some(repo.clone()), Action::WebhookManage)?;
+    crate::open::judge(caller, Some(repo.clone()), Action::WebhookManage)?;
     let choice = choose(forge, change, None)?;
     let unit = Unit { forge: forge.clone(), caller: caller.clone(), repo: repo.id, choice };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await

@@ -3,7 +3,7 @@
 use super::choice::{Change, choose, logged};
 use super::{Hook, HookError};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::repos::open::open_locked;
+use crate::open::open_locked;
 use crate::{Caller, Forge};
 use abide_core::event::{HookEdited, Payload, Publicity};
 use abide_core::policy::Action;

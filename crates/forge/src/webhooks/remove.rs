@@ -3,7 +3,7 @@
 use super::HookError;
 use super::choice::host;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::repos::open::open_locked;
+use crate::open::open_locked;
 use crate::{Caller, Forge};
 use abide_core::event::{HookDeleted, Payload, Publicity};
 use abide_core::policy::Action;

@@ -1,7 +1,7 @@
 //! Looking at webhooks and at what they sent. An id counts only in its own repository.
 
 use super::HookError;
-use crate::repos::open::judge;
+use crate::open::judge;
 use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::{DeliveryId, HookId};

@@ -103,13 +103,13 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
     let ticket = match admitted {
         Ok(ticket) => ticket,
         Err(reason) => {
-            let report = push::refuse(&app.forge, caller.client(), &reason, input).await;
+            let report = push::refuse(&app.forge, caller.client(), &reason, Box::new(input)).await;
             return answer::result(Service::ReceivePack, Body::from(report));
         }
     };
     let (out, mut said) = mpsc::channel(16);
     let forge = app.forge.clone();
-    tokio::spawn(async move { push::receive(&forge, ticket, input, out).await });
+    tokio::spawn(async move { push::receive(&forge, ticket, Box::new(input), out).await });
     let first = said.recv().await;
     answer::result(Service::ReceivePack, body::from_channel(first, said))
 }

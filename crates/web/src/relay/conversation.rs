@@ -4,7 +4,8 @@ use super::socket::{Broken, Socket};
 use crate::App;
 use abide_core::patience::Patience;
 use abide_forge::accounts::standing::ASK_EVERY;
-use abide_forge::relay::{Client, Frames};
+use abide_forge::admit::{Client, Frames};
+use abide_forge::relay::Relay;
 use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tungstenite::Message;
@@ -33,7 +34,7 @@ pub(super) async fn serve(app: &App, mut socket: Socket, mut client: Client) {
 
 /// `None` if the client is gone.
 async fn talk(app: &App, socket: &mut Socket, client: &mut Client) -> Option<End> {
-    let settings = app.forge.relay().settings();
+    let settings = Relay::of(&app.forge).settings();
     let mut ping = tokio::time::interval(settings.ping.max(Duration::from_millis(1)));
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();

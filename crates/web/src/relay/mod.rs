@@ -11,7 +11,8 @@ use crate::App;
 use crate::auth::peer;
 use crate::server::{ConnectionSlot, Sockets};
 use abide_core::admission::Network;
-use abide_forge::relay::{Client, TooMany};
+use abide_forge::admit::Client;
+use abide_forge::relay::{Relay, TooMany};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
@@ -20,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 
 /// Looks at requests for `/` and lets all others pass.
 pub(crate) async fn door(State(app): State<App>, request: Request, next: Next) -> Response {
-    let relay = app.forge.relay();
+    let relay = Relay::of(&app.forge);
     if request.uri().path() != "/" || request.method() != Method::GET {
         return next.run(request).await;
     }

@@ -3,6 +3,7 @@
 use super::counted::Counted;
 use crate::App;
 use abide_core::admission::Network;
+use abide_forge::relay::Relay;
 use futures_util::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -40,7 +41,7 @@ pub(super) enum Broken {
 impl Socket {
     pub(super) async fn new(app: &App, connection: Upgraded, network: Option<Network>) -> Self {
         // A message over the limit of the relay is answered; one over twice the limit ends the connection.
-        let largest = app.forge.relay().settings().limits.message_bytes.saturating_mul(2);
+        let largest = Relay::of(&app.forge).settings().limits.message_bytes.saturating_mul(2);
         let config = WebSocketConfig::default()
             .max_message_size(Some(largest))
             .max_frame_size(Some(largest))

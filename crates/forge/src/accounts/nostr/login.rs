@@ -2,18 +2,15 @@
 
 use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::login::{self, Outcome, SecondFactorTicket};
-use crate::accounts::{sign_up, throttle, ticket};
+use crate::accounts::{sign_up, ticket};
 use crate::disk::{self, Writer};
-use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
-use crate::{Fault, Forge};
-use abide_core::UserId;
+use crate::emit::emit_key_account;
+use crate::{Fault, Forge, throttle};
 use abide_core::account::{KeyAccount, KeyLogin, SignUpMode, key_login};
-use abide_core::event::{Payload, Publicity, UserCreated};
 use abide_store::accounts::users::{self, User};
 use abide_store::accounts::{totp, user_keys};
 use abide_store::throttles::{self, Limit};
 use abide_store::{StoreError, Tx, nostr};
-use serde_json::json;
 use std::net::IpAddr;
 
 /// Logs the owner of a key in, or asks for the second factor of the account.
@@ -111,16 +108,7 @@ async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> 
         return Err(NostrError::Throttled { retry_after });
     }
     let id = nostr::repos::user_for(tx, npub).await?;
-    tell_of_new(tx, id, npub, unit.ip).await?;
+    emit_key_account(tx, id, npub, unit.ip).await?;
     let gone = || Fault::Internal("a new account vanished".into());
     Ok(users::by_id(tx, id).await?.ok_or_else(gone)?)
-}
-
-/// Writes the audit row and the event of a new account for a key.
-pub(crate) async fn tell_of_new(tx: &mut Tx, id: UserId, npub: &str, ip: Option<IpAddr>) -> Result<(), StoreError> {
-    let who = Who::new(id, ip);
-    let meta = json!({ "user_id": id.get(), "name": null, "npub": npub, "site_admin": false });
-    audit_account(tx, &who, AuditAction::UserCreated, meta).await?;
-    let created = UserCreated { user_id: id, name: None, npub: Some(npub.to_owned()) };
-    emit(tx, &who, Subject::User(id), Publicity::Public, Payload::UserCreated(created)).await
 }

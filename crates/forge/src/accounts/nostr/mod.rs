@@ -15,10 +15,8 @@ pub use header::{by_header, ensure_account};
 pub use link::{confirm, link, unlink};
 pub use login::login;
 
-pub(crate) use login::tell_of_new;
-
 use super::confirm::ConfirmError;
-use super::throttle;
+use crate::throttle;
 use crate::{Fault, Forge};
 use abide_core::account::UnlinkRefusal;
 use abide_nostr::http_auth::{self, HttpAuthError, Proof};

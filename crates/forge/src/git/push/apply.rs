@@ -1,30 +1,22 @@
 //! The part of a push that must run to its end: from the lease to the finished row.
 
+use super::authority::{Authority, Judging, NotBegun, Plan, SignedPushes};
 use super::details::{self, Brought};
 use super::verdicts::Verdicts;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::error::REVOKED;
-use crate::git::snapshots::{self, Refs};
-use crate::git::{maintain, reconcile};
-use crate::grasp::GraspSettings;
-use crate::grasp::align::{self, Bringer};
-use crate::grasp::push::{Coordinate, Decision, Order, Plan, View, decide};
-use crate::grasp::quota::{self, Weighing, weigh};
-use crate::grasp::signed::{self, Signed};
-use crate::issues::keywords;
-use crate::repos::open::{judge_decision, open_locked};
+use crate::git::{maintain, reconcile, snapshots};
+use crate::jobs::{self, Kind};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{self, NoDetails, Payload};
-use abide_core::policy::{Action, can_push_by_events};
-use abide_core::{RefName, RepoId, failpoint, push};
-use abide_git::{Client, Connected, RefTxError, bare, reftx};
+use abide_core::{RefName, RefUpdate, RepoId, UserId, failpoint, push};
+use abide_git::{Connected, RefTxError, bare, reftx};
+use abide_nostr::grasp::align::Plan as Alignment;
 use abide_store::leases::{self, Lease};
-use abide_store::nostr::purgatory;
 use abide_store::repos::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,33 +30,17 @@ pub(crate) struct Work {
     /// objects.
     pub objects: Option<Connected>,
     pub verdicts: Verdicts,
-    /// The signed events that authorise the push, where they are the authority instead of the caller's role.
-    pub signed: Option<Signing>,
-}
-
-/// A change that signed events order.
-pub(crate) struct Signing {
-    pub coordinate: Coordinate,
-    pub order: Order,
-    pub bringer: Bringer,
+    /// Decides about the push.
+    pub authority: Arc<dyn Authority>,
     /// Bytes reserved under the push's key.
     pub reserved: Option<u64>,
 }
 
 impl Work {
-    /// Client whose slots git uses for this push.
-    fn client(&self) -> Client {
-        self.signed.as_ref().map_or_else(|| self.caller.client(), |signing| signing.bringer.client)
-    }
-
-    fn reserved(&self) -> Option<u64> {
-        self.signed.as_ref().and_then(|signing| signing.reserved)
-    }
-
     /// Releases the reservation for git data that is not stored.
     async fn give_back(&self, forge: &Forge) {
-        if self.reserved().is_some() {
-            quota::give_back(forge, &self.key).await;
+        if self.reserved.is_some() {
+            self.authority.give_back(forge, &self.key).await;
         }
     }
 }
@@ -86,7 +62,7 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
         }
     };
     // Counted before it is charged: briefly twice, but never not at all.
-    forge.relay().strangers.add(work.reserved().unwrap_or(0));
+    work.authority.begun(&forge, work.reserved.unwrap_or(0));
     let alive = heartbeat(&forge, &lease);
     let ended = tokio::select! {
         ended = apply(&forge, &mut work, &push, &repo, &lease) => ended,
@@ -136,21 +112,6 @@ enum Begun {
     Unfinished(Lease),
 }
 
-/// Reason why an attempt did not begin. Rolls the attempt back, including the lease.
-enum NotBegun {
-    /// Another holder has the lease.
-    Busy,
-    /// The refs changed since they were judged.
-    Moved,
-    Access(Access),
-}
-
-impl From<StoreError> for NotBegun {
-    fn from(error: StoreError) -> Self {
-        Self::Access(error.into())
-    }
-}
-
 /// One attempt: everything that must be true in the transaction that writes the intent.
 struct Try {
     repo: RepoId,
@@ -160,8 +121,8 @@ struct Try {
     held: Option<Lease>,
     holder: String,
     ttl: Duration,
-    plan: Option<Box<Plan>>,
-    after_push: Duration,
+    authority: Arc<dyn Authority>,
+    plan: Plan,
 }
 
 /// Writes the intent under the lease, waiting for another push if necessary. `None` if nothing is left to do.
@@ -175,24 +136,30 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             return Ok(None);
         };
         let refs = snapshots::read(forge, &repo).await?;
-        let plan = match judge(forge, work, &repo, &refs).await? {
-            Judged::Go(plan) => plan,
-            Judged::Done => {
-                release(forge, held).await?;
-                return Ok(None);
-            }
+        let judging = Judging {
+            repo: &repo,
+            caller: &work.caller,
+            refs: &refs,
+            verdicts: &mut work.verdicts,
+            objects: work.objects.as_ref(),
+            key: &work.key,
+            reserved: &mut work.reserved,
         };
-        if !prove(forge, work, plan.as_deref()).await? {
+        let Some(plan) = work.authority.judge(forge, judging).await? else {
+            release(forge, held).await?;
+            return Ok(None);
+        };
+        if !prove(forge, work, &plan.updates).await? {
             release(forge, held).await?;
             return Ok(None);
         }
         let intent = Intent {
             repo_id: work.repo,
-            actor: plan.as_ref().map_or(work.caller.user_id(), |plan| plan.actor),
+            actor: plan.actor,
             transport: work.transport,
             incoming: work.key.clone(),
-            updates: plan.as_ref().map_or_else(|| work.verdicts.accepted(), |plan| plan.updates.clone()),
-            signed: plan.as_ref().map(|plan| plan.signed.encode()),
+            updates: plan.updates.clone(),
+            signed: plan.signed.clone(),
         };
         let one = Try {
             repo: work.repo,
@@ -202,8 +169,8 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             held: held.clone(),
             holder: forge.node().holder().to_owned(),
             ttl: forge.settings().git.lease_ttl,
+            authority: work.authority.clone(),
             plan,
-            after_push: forge.settings().grasp.expiry.after_push,
         };
         match forge.store().write(one, |tx, one| Box::pin(try_begin(tx, one))).await {
             Ok(Begun::Started(started)) => {
@@ -241,78 +208,24 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
     }
 }
 
-/// Whether there is anything to do.
-enum Judged {
-    Go(Option<Box<Plan>>),
-    /// Nothing is left, or nothing changes.
-    Done,
-}
-
-/// Asks the authority about the current refs: the rules of an account's repository, or the signed events.
-async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Result<Judged, Fault> {
-    let Some(Signing { coordinate, order, bringer, reserved }) = &mut work.signed else {
-        work.verdicts.refuse_by_rule(&repo.default_branch, refs);
-        return Ok(if work.verdicts.none_left() { Judged::Done } else { Judged::Go(None) });
-    };
-    let mut places = vec![forge.layout().repo(repo.id)];
-    places.extend(work.objects.as_ref().and_then(Connected::area).map(Path::to_owned));
-    match decide(forge, coordinate, order, &View::of(refs, places)).await? {
-        Decision::Go(mut plan) => {
-            if let Some(area) = work.objects.as_ref().and_then(Connected::area) {
-                let (objects, owner, from) = (area.join("objects"), coordinate.owner, work.caller.ip);
-                let weighing = Weighing { objects, owner, from, paying: &bringer.paying, key: &work.key, more: 0 };
-                match weigh(forge, &mut plan.signed, weighing).await? {
-                    Ok(bytes) => *reserved = bytes,
-                    Err(refusal) => {
-                        work.verdicts.refuse_all(&refusal.reason);
-                        return Ok(Judged::Done);
-                    }
-                }
-            }
-            Ok(Judged::Go(Some(plan)))
-        }
-        Decision::Nothing => Ok(Judged::Done),
-        Decision::Refuse(reason) => {
-            work.verdicts.refuse_all(&reason);
-            Ok(Judged::Done)
-        }
-    }
-}
-
 /// Proves that every ref to be set is complete in this repository. Objects that a signed state names may have arrived
 /// by another push, so unproved tips are proved here. `false`: something is missing.
-async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bool, Fault> {
+async fn prove(forge: &Forge, work: &mut Work, updates: &[RefUpdate]) -> Result<bool, Fault> {
     let dir = forge.layout().repo(work.repo);
-    let updates = plan.map_or_else(|| work.verdicts.accepted(), |plan| plan.updates.clone());
     if updates.iter().all(|update| update.is_delete()) {
         return Ok(true);
     }
-    let client = work.client();
+    let client = work.authority.client(&work.caller);
     let objects = work.objects.get_or_insert_with(|| Connected::in_place(forge.git(), dir.clone()).of(client));
     if !objects.holds_in(&dir) {
         work.verdicts.refuse_all("another repository took this name while you pushed; push again");
         return Ok(false);
     }
-    let refused = objects.extend(&updates).await?;
+    let refused = objects.extend(updates).await?;
     if let Some(tip) = refused.first() {
         work.verdicts.refuse_all(&format!("{}: {}", tip.name, tip.reason));
     }
     Ok(refused.is_empty())
-}
-
-/// Preconditions of a signed push in the transaction of its intent: the repository accepts changes, and the authorising
-/// state still waits and will not expire during the push.
-async fn still_allowed(tx: &mut Tx, one: &Try, plan: &Plan) -> Result<Repo, NotBegun> {
-    let repo = repos::lock(tx, one.repo, None).await?;
-    let repo = repo.ok_or(NotBegun::Access(Access::NotFound))?;
-    judge_decision(can_push_by_events(&repo.facts())).map_err(NotBegun::Access)?;
-    if let Some(state) = plan.waits {
-        let until = tx.now().plus(one.after_push);
-        if !purgatory::raise_state(tx, state.as_bytes(), until).await? {
-            return Err(NotBegun::Moved);
-        }
-    }
-    Ok(repo)
 }
 
 async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
@@ -330,10 +243,7 @@ async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
     if !one.caller.standing.holds_at(tx, now).await? {
         return Err(NotBegun::Access(Access::Fault(Fault::Revoked)));
     }
-    let repo = match &one.plan {
-        Some(plan) => still_allowed(tx, one, plan).await?,
-        None => open_locked(tx, &one.caller, one.repo, Action::GitPush).await.map_err(NotBegun::Access)?,
-    };
+    let repo = one.authority.still_holds(tx, &one.caller, one.repo, &one.plan).await?;
     if repo.refs_generation % 2 != 0 {
         return Ok(Begun::Unfinished(lease));
     }
@@ -402,7 +312,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     let who = Who { user: push.actor, ip: work.caller.ip_text() };
     let end = End {
         push: push.clone(),
-        settings: forge.settings().grasp.clone(),
+        authority: forge.part::<Arc<dyn SignedPushes>>().clone(),
         brought,
         first: first.clone(),
         outcome,
@@ -421,9 +331,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     if outcome == Outcome::Done
         && let Some(signed) = &push.signed
     {
-        // It was decoded before, in the transaction that ended the push.
-        let events = Signed::decode(signed).map(|signed| signed.events()).unwrap_or_default();
-        forge.relay().publish(&events.into_iter().map(Arc::new).collect::<Vec<_>>());
+        forge.part::<Arc<dyn SignedPushes>>().publish(forge, signed);
     }
     Ok(outcome == Outcome::Done)
 }
@@ -435,10 +343,18 @@ async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxE
     if push.signed.is_none() {
         return reftx::update_refs(forge.git(), &dir, &push.updates).await;
     }
-    for step in align::steps(&push.updates) {
+    for step in steps(&push.updates) {
         reftx::update_refs(forge.git(), &dir, &step).await?;
     }
     Ok(())
+}
+
+/// Ref transactions for a list of updates. Deleting `a` and creating `a/b` needs two ref transactions; deletions run
+/// first.
+fn steps(updates: &[RefUpdate]) -> Vec<Vec<RefUpdate>> {
+    let (deletes, sets): (Vec<_>, Vec<_>) = updates.iter().cloned().partition(RefUpdate::is_delete);
+    let both = Alignment { deletes, sets, head: None };
+    if both.in_two_steps() { vec![both.deletes, both.sets] } else { vec![updates.to_vec()] }
 }
 
 /// New default branch of a repository whose default branch does not exist, from this push. The caller holds the lease,
@@ -454,7 +370,7 @@ pub(crate) async fn first_default(forge: &Forge, repo: &Repo, push: &Push) -> Re
 
 struct End {
     push: Push,
-    settings: GraspSettings,
+    authority: Arc<dyn SignedPushes>,
     brought: Brought,
     /// New default branch of the repository, if it changes.
     first: Option<RefName>,
@@ -466,7 +382,7 @@ struct End {
 
 async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
     leases::check(tx, &end.lease).await?;
-    finish(tx, &end.push, &end.settings, &end.brought, end.first.as_ref(), end.outcome, &end.who).await?;
+    finish(tx, &end.push, &*end.authority, &end.brought, end.first.as_ref(), end.outcome, &end.who).await?;
     if end.maintain {
         maintain::enqueue(tx, end.push.repo_id).await?;
     }
@@ -479,7 +395,7 @@ async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
 pub(crate) async fn finish(
     tx: &mut Tx,
     push: &Push,
-    settings: &GraspSettings,
+    authority: &dyn SignedPushes,
     brought: &Brought,
     first: Option<&RefName>,
     outcome: Outcome,
@@ -495,7 +411,7 @@ pub(crate) async fn finish(
         choose_default(tx, &mut repo, branch, who).await?;
     }
     if let Some(signed) = &push.signed {
-        signed::finish(tx, settings, &repo, signed).await?;
+        authority.finish(tx, &repo, signed).await?;
     }
     if push.updates.iter().all(|update| update.name.as_str().starts_with("refs/nostr/")) && push.signed.is_some() {
         // The commit of a PR event: the PR event's own event reports it.
@@ -510,7 +426,17 @@ pub(crate) async fn finish(
     emit(tx, who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     let meta = json!({ "transport": push.transport, "push": pushed(&Brought::default()) });
     audit_repo(tx, who, AuditAction::Push, &repo, meta).await?;
-    keywords::enqueue(tx, push, &repo, who.user).await
+    enqueue_keywords(tx, push, &repo, who.user).await
+}
+
+/// Queues the search for closing keywords in the commits of the default branch, in the transaction that ends the push.
+async fn enqueue_keywords(tx: &mut Tx, push: &Push, repo: &Repo, pusher: Option<UserId>) -> Result<(), StoreError> {
+    let moved = push.updates.iter().find(|update| update.name == repo.default_branch && !update.is_delete());
+    let (Some(update), Some(pusher)) = (moved, pusher) else { return Ok(()) };
+    let payload = json!({
+        "repo_id": repo.id.get(), "pusher": pusher.get(), "old": update.old.to_string(), "new": update.new.to_string(),
+    });
+    jobs::enqueue(tx, Kind::IssueKeywords, payload, Some(push.id.to_string())).await
 }
 
 /// Makes the first pushed branch the default branch.

@@ -1,7 +1,8 @@
 //! The client's side of a push: commands and pack in, keep-alives and report out.
 
 use super::apply::{self, Work};
-use super::{PushAdmission, Target, Verdicts, incoming_key, signed};
+use super::authority::{ByRole, Input, Reader, SignedPush, SignedPushes};
+use super::{PushAdmission, Target, Verdicts, incoming_key};
 use crate::disk::{self, Writer};
 use crate::error::REVOKED;
 use crate::git::Transport;
@@ -15,9 +16,9 @@ use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, PoolS
 use bytes::Bytes;
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::io::InspectReader;
 
@@ -42,10 +43,7 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Receives a push and sends the answer to `out`, which is closed at the end.
 ///
 /// If the client disconnects before the pack is complete, everything it sent is discarded.
-pub async fn receive<R>(forge: &Forge, admission: PushAdmission, input: R, out: mpsc::Sender<Bytes>)
-where
-    R: AsyncRead + Unpin + Send,
-{
+pub async fn receive(forge: &Forge, admission: PushAdmission, input: Input<'_>, out: mpsc::Sender<Bytes>) {
     let (gone, client) = (out.clone(), admission.caller.client());
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     let rest = tokio::select! {
@@ -69,10 +67,7 @@ where
 
 /// Answers a push that the policy refuses, in the form that the client reads at this point: a report for each ref. The
 /// refusal may be newer than the advertisement, so the client may have started to push.
-pub async fn refuse<R>(forge: &Forge, client: abide_git::Client, reason: &str, input: R) -> Bytes
-where
-    R: AsyncRead + Unpin + Send,
-{
+pub async fn refuse(forge: &Forge, client: abide_git::Client, reason: &str, input: Input<'_>) -> Bytes {
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     let limits = ReceiveLimits { command_bytes: FIRST_BYTES, ..ReceiveLimits::default() };
     let answer = match receive::read_request(&mut reader, &limits).await {
@@ -90,7 +85,7 @@ where
 
 /// Whether a client may still be sending when it has its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(crate) enum Rest {
     /// All of its input was read.
     Read,
     /// The pack was not read, or not to its end.
@@ -99,15 +94,7 @@ pub(super) enum Rest {
     Cut,
 }
 
-async fn converse<R>(
-    forge: &Forge,
-    admission: PushAdmission,
-    reader: &mut PacketReader<R>,
-    out: mpsc::Sender<Bytes>,
-) -> Rest
-where
-    R: AsyncRead + Unpin + Send,
-{
+async fn converse(forge: &Forge, admission: PushAdmission, reader: &mut Reader<'_>, out: mpsc::Sender<Bytes>) -> Rest {
     let mut limits = limits(forge, &admission);
     let standing = admission.caller.standing.clone();
     let mut said = Capabilities::default();
@@ -180,16 +167,13 @@ struct Opening {
 }
 
 /// Takes a slot for a push and reads its commands.
-async fn open<R>(
+async fn open(
     forge: &Forge,
     admission: &PushAdmission,
-    reader: &mut PacketReader<R>,
+    reader: &mut Reader<'_>,
     limits: &mut ReceiveLimits,
     said: &mut Capabilities,
-) -> std::io::Result<Opening>
-where
-    R: AsyncRead + Unpin + Send,
-{
+) -> std::io::Result<Opening> {
     // A client that has sent little so far holds no slot.
     receive::begin(reader, FIRST_BYTES).await?;
     *said = receive::announced(reader.buffered()).unwrap_or_default();
@@ -226,27 +210,27 @@ fn limits(forge: &Forge, admission: &PushAdmission) -> ReceiveLimits {
 }
 
 /// The whole push failed, before any ref was judged separately.
-pub(super) struct Stopped {
+pub(crate) struct Stopped {
     pub reason: String,
     pub rest: Rest,
 }
 
 impl Stopped {
     /// The account was suspended, or its credential revoked.
-    pub(super) fn revoked() -> Self {
+    pub(crate) fn revoked() -> Self {
         Self { reason: REVOKED.to_owned(), rest: Rest::Cut }
     }
 
     /// A fault of ours while refs were written.
-    pub(super) const UNCERTAIN: &str = "the server failed; fetch to see whether this was changed, then try again";
+    pub(crate) const UNCERTAIN: &str = "the server failed; fetch to see whether this was changed, then try again";
 
     /// A fault of ours before the first ref was touched.
-    pub(super) fn fault(fault: &Fault, rest: Rest) -> Self {
+    pub(crate) fn fault(fault: &Fault, rest: Rest) -> Self {
         Self { reason: Self::told(fault, "the server failed; nothing was changed, try again later"), rest }
     }
 
     /// Logs an internal failure in full and reports it to the client in short.
-    pub(super) fn told(fault: &Fault, short: &str) -> String {
+    pub(crate) fn told(fault: &Fault, short: &str) -> String {
         match fault {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
             _ => {
@@ -257,21 +241,23 @@ impl Stopped {
     }
 }
 
-async fn run<R>(
+async fn run(
     forge: &Forge,
     admission: PushAdmission,
     request: &PushRequest,
-    reader: &mut PacketReader<R>,
+    reader: &mut Reader<'_>,
     limits: &ReceiveLimits,
     client: &Client,
-) -> Result<(Vec<RefResult>, Rest), Stopped>
-where
-    R: AsyncRead + Unpin + Send,
-{
+) -> Result<(Vec<RefResult>, Rest), Stopped> {
     disk::ensure_room(forge, Writer::of(&admission.caller)).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
-    let repo = match &admission.target {
-        Target::Account(repo) => repo.clone(),
-        Target::Signed { .. } => return signed::run(forge, admission, request, reader, limits, client).await,
+    let PushAdmission { target, caller, transport, .. } = admission;
+    let repo = match target {
+        Target::Account(repo) => repo,
+        Target::Signed { coordinate, id, repo } => {
+            let (coordinate, repo, caller) = (&coordinate, repo.as_ref(), &caller);
+            let push = SignedPush { coordinate, id, repo, caller, transport, request, limits, client };
+            return forge.part::<Arc<dyn SignedPushes>>().receive(forge, push, reader).await;
+        }
     };
     let refs = snapshots::read(forge, &repo).await.map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
@@ -284,8 +270,7 @@ where
     let objects = match request.needs_pack() {
         true => {
             let dir = forge.layout().repo(repo.id);
-            let taking =
-                Taking { dir, key: &key, caller: &admission.caller, transport: admission.transport, limits, client };
+            let taking = Taking { dir, key: &key, caller: &caller, transport, limits, client };
             Some(take_pack(forge, taking, reader, &mut verdicts).await?)
         }
         false => None,
@@ -296,12 +281,13 @@ where
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let work = Work {
         repo: repo.id,
-        caller: admission.caller,
-        transport: admission.transport.as_str(),
+        caller,
+        transport: transport.as_str(),
         key,
         objects,
         verdicts,
-        signed: None,
+        authority: Arc::new(ByRole),
+        reserved: None,
     };
     // From here on the push must run to its end, even if the client disconnects.
     let task = forge.tasks().spawn(apply::commit(forge.clone(), work));
@@ -319,7 +305,7 @@ where
 }
 
 /// Target and limits of receiving a pack.
-pub(super) struct Taking<'a> {
+pub(crate) struct Taking<'a> {
     /// The repository whose objects the pack builds on.
     pub dir: PathBuf,
     /// Key of the incoming area.
@@ -331,15 +317,12 @@ pub(super) struct Taking<'a> {
 }
 
 /// Receives the pack into its own area and proves that every new tip is complete; refuses the others.
-pub(super) async fn take_pack<R>(
+pub(crate) async fn take_pack(
     forge: &Forge,
     Taking { dir, key, caller, transport, limits, client }: Taking<'_>,
-    reader: &mut PacketReader<R>,
+    reader: &mut Reader<'_>,
     verdicts: &mut Verdicts,
-) -> Result<Connected, Stopped>
-where
-    R: AsyncRead + Unpin + Send,
-{
+) -> Result<Connected, Stopped> {
     let incoming = Incoming::create_beside(forge.git(), forge.layout(), dir, key)
         .await
         .map_err(|error| Stopped::fault(&error.into(), Rest::Unread))?
@@ -401,7 +384,7 @@ async fn out_of_room(forge: &Forge, writer: Writer) -> Fault {
     }
 }
 
-pub(super) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
+pub(crate) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
     match error {
         ReceiveError::Git(error) => Stopped::fault(&error.into(), rest),
         error => Stopped { reason: error.to_string(), rest },
@@ -409,9 +392,9 @@ pub(super) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
 }
 
 /// Output to the client.
-pub(super) struct Client {
+pub(crate) struct Client {
     out: mpsc::Sender<Bytes>,
-    pub(super) capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities,
     keepalives: AtomicBool,
 }
 
@@ -430,7 +413,7 @@ impl Client {
         self.keepalives.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn send(&self, bytes: Bytes) {
+    pub(crate) async fn send(&self, bytes: Bytes) {
         // If the client is gone, the outer select notices it.
         if !bytes.is_empty() {
             let _ = self.out.send(bytes).await;
@@ -438,14 +421,14 @@ impl Client {
     }
 
     /// Warns about refs to delete that were already gone.
-    pub(super) async fn warn(&self, verdicts: &Verdicts) {
+    pub(crate) async fn warn(&self, verdicts: &Verdicts) {
         for warning in verdicts.warnings().iter().filter(|_| self.capabilities.side_band_64k).take(MOST_WARNINGS) {
             self.send(report::sideband_message(warning)).await;
         }
     }
 
     /// Waits for slow work, sending keep-alives to the client.
-    pub(super) async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             match tokio::time::timeout(KEEPALIVE_EVERY, &mut work).await {

@@ -5,17 +5,19 @@
 //! 3. `apply.rs`: lease, intent row, objects, one ref transaction, finish row with event and audit. This runs in its
 //!    own task that shutdown waits for; a client that disconnects does not stop it.
 //! 4. After a crash, [`super::reconcile`] finishes or aborts the running pushes.
+//!
+//! `authority.rs`: who decides about a push. The caller's role does so here; for repositories that signed events govern,
+//! [`crate::grasp`] implements the same traits.
 
 pub(crate) mod apply;
-mod conversation;
+pub(crate) mod authority;
+pub(crate) mod conversation;
 mod details;
 mod own;
-mod signed;
 mod verdicts;
 
 use super::{ProtocolVersion, Told, Transport, fetch, moved_hint};
-use crate::grasp::push::Coordinate;
-use crate::repos::open::{RepoLocator, judge, judge_decision, open};
+use crate::open::{Coordinate, RepoLocator, judge, judge_decision, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::RepoId;
 use abide_core::policy::{Action, Actor, DenyCode, can_push_by_events};
@@ -26,6 +28,7 @@ use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
 
 pub(crate) use apply::{finish, first_default};
+pub use authority::Input;
 pub use conversation::{receive, refuse};
 pub(crate) use details::{Brought, brought};
 pub(crate) use own::own;

@@ -2,10 +2,12 @@
 
 use super::Transport;
 use super::apply::{self, Work};
+use super::authority::ByRole;
 use super::verdicts::Verdicts;
 use crate::{Caller, Fault, Forge};
 use abide_core::{RefUpdate, RepoId};
 use abide_git::Incoming;
+use std::sync::Arc;
 
 /// Moves one ref to objects in an incoming area, whose key comes from [`incoming_key`](super::incoming_key).
 pub(crate) async fn own(
@@ -27,7 +29,8 @@ pub(crate) async fn own(
         key,
         objects: Some(objects),
         verdicts: Verdicts::of(vec![update], true),
-        signed: None,
+        authority: Arc::new(ByRole),
+        reserved: None,
     };
     let ended = forge.tasks().spawn(apply::commit(forge.clone(), work)).await;
     let committed = ended.map_err(|error| Fault::Internal(format!("the push's task ended early: {error}")))??;

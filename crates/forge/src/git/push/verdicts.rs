@@ -24,7 +24,7 @@ impl Verdicts {
     }
 
     /// Judges the updates still accepted against the current refs.
-    pub(super) fn refuse_by_rule(&mut self, default_branch: &RefName, refs: &Refs) {
+    pub(crate) fn refuse_by_rule(&mut self, default_branch: &RefName, refs: &Refs) {
         let verdicts = push::judge(&self.updates, default_branch, &At(refs));
         for ((slot, gone), verdict) in self.refused.iter_mut().zip(&mut self.gone).zip(verdicts) {
             *gone = verdict == Ok(RefAction::AlreadyGone);
@@ -37,20 +37,20 @@ impl Verdicts {
 
     /// Notes which refs that were to be deleted were not among these, once all is done. A signed state can ask for more than the
     /// commands of a push, so on that road this only tells the client.
-    pub(super) fn note_gone(&mut self, refs: &Refs) {
+    pub(crate) fn note_gone(&mut self, refs: &Refs) {
         for (gone, update) in self.gone.iter_mut().zip(&self.updates) {
             *gone = update.is_delete() && At(refs).get(update.name.as_str()).is_none();
         }
     }
 
     /// Refuses one ref.
-    pub(super) fn refuse(&mut self, name: &RefName, reason: &str) {
+    pub(crate) fn refuse(&mut self, name: &RefName, reason: &str) {
         self.refuse_late(name, reason);
         self.all_or_nothing();
     }
 
     /// Refuses one ref once others have moved: those stay accepted, whatever the client asked for.
-    pub(super) fn refuse_late(&mut self, name: &RefName, reason: &str) {
+    pub(crate) fn refuse_late(&mut self, name: &RefName, reason: &str) {
         for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
             if slot.is_none() && update.name == *name {
                 *slot = Some(reason.to_owned());
@@ -59,7 +59,7 @@ impl Verdicts {
     }
 
     /// Refuses several refs, each for its own reason.
-    pub(super) fn refuse_each(&mut self, reasons: &HashMap<RefName, String>) {
+    pub(crate) fn refuse_each(&mut self, reasons: &HashMap<RefName, String>) {
         for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
             if slot.is_none() {
                 *slot = reasons.get(&update.name).cloned();
@@ -69,18 +69,18 @@ impl Verdicts {
     }
 
     /// Names of the refused refs.
-    pub(super) fn refused_names(&self) -> HashSet<RefName> {
+    pub(crate) fn refused_names(&self) -> HashSet<RefName> {
         let refused = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_some());
         refused.map(|(update, _)| update.name.clone()).collect()
     }
 
     /// Whether a refused ref would have brought objects.
-    pub(super) fn refuses_objects(&self) -> bool {
+    pub(crate) fn refuses_objects(&self) -> bool {
         self.updates.iter().zip(&self.refused).any(|(update, refused)| refused.is_some() && !update.is_delete())
     }
 
     /// Refuses everything still accepted.
-    pub(super) fn refuse_rest(&mut self, reason: &str) {
+    pub(crate) fn refuse_rest(&mut self, reason: &str) {
         for slot in self.refused.iter_mut().filter(|slot| slot.is_none()) {
             *slot = Some(reason.to_owned());
         }
@@ -98,12 +98,12 @@ impl Verdicts {
         }
     }
 
-    pub(super) fn none_left(&self) -> bool {
+    pub(crate) fn none_left(&self) -> bool {
         self.open().all(|(_, gone)| gone)
     }
 
     /// Updates to make.
-    pub(super) fn accepted(&self) -> Vec<RefUpdate> {
+    pub(crate) fn accepted(&self) -> Vec<RefUpdate> {
         self.open().filter(|(_, gone)| !gone).map(|(update, _)| update.clone()).collect()
     }
 
@@ -114,7 +114,7 @@ impl Verdicts {
     }
 
     /// Warnings about refs that were already gone.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let gone = self.open().filter(|(_, gone)| *gone);
         gone.map(|(update, _)| format!("warning: deleting a non-existent ref: {}", update.name)).collect()
     }
@@ -124,7 +124,7 @@ impl Verdicts {
         self.whole.as_deref().or_else(|| self.refused.iter().find_map(Option::as_deref))
     }
 
-    pub(super) fn results(self) -> Vec<RefResult> {
+    pub(crate) fn results(self) -> Vec<RefResult> {
         self.refused.into_iter().map(|refused| refused.map_or(RefResult::Ok, RefResult::Ng)).collect()
     }
 }

@@ -2,11 +2,12 @@
 
 use super::templates::{Choice, chosen, gitignores, licences};
 use crate::git::push;
-use crate::{Caller, Fault, Forge, accounts};
+use crate::{Caller, Fault, Forge};
 use abide_core::{Handle, Oid, RefUpdate, Timestamp};
 use abide_git::Incoming;
 use abide_git::read::Signature;
 use abide_git::write::{WriteError, initial_commit};
+use abide_store::accounts::users;
 use abide_store::repos::Repo;
 
 /// Content of the first commit.
@@ -72,7 +73,7 @@ impl Plan {
 /// Writes the commit and pushes it to the default branch.
 pub(super) async fn push(forge: &Forge, caller: &Caller, repo: &Repo, plan: &Plan) -> Result<(), Fault> {
     let now = forge.clock().now();
-    let owner = accounts::by_id(forge, repo.owner_id).await?;
+    let owner = users::by_id(&mut *forge.store().read().await?, repo.owner_id).await?;
     let owner = owner.ok_or_else(|| Fault::Internal("the owner of a new repository is gone".into()))?;
     let handle = owner.handle();
     let login = handle.as_ref().map_or("", Handle::as_str);

@@ -1,12 +1,13 @@
 //! Opens a repository: the only way from an address to a repository that the caller may use.
 
-use super::redirects;
-use crate::{Access, Caller, Forge};
+use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{self, Action, Decision, DenyCode};
+use abide_core::repo::Visibility;
 use abide_core::{RepoId, RepoName, UserId, UserName};
+use abide_nostr::git::Coordinate as Address;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::user_keys;
-use abide_store::repos::{self, Repo};
+use abide_store::repos::{self, Repo, Viewer, redirects};
 use abide_store::{Conn, StoreError, Tx, nostr};
 
 /// Address of a repository as the client wrote it. No part of it is validated yet.
@@ -27,6 +28,26 @@ pub enum RepoLocator {
         /// Any text, decoded.
         identifier: String,
     },
+}
+
+/// Coordinate of a repository: owner key and identifier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Coordinate {
+    pub owner: PublicKey,
+    pub identifier: String,
+}
+
+impl From<&Address> for Coordinate {
+    fn from(address: &Address) -> Self {
+        Self { owner: address.author, identifier: address.identifier.clone() }
+    }
+}
+
+impl Coordinate {
+    /// The coordinate as the store takes it.
+    pub(crate) fn stored(&self) -> ([u8; 32], String) {
+        (self.owner.to_bytes(), self.identifier.clone())
+    }
 }
 
 impl RepoLocator {
@@ -50,8 +71,8 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Ac
     let found = match door {
         RepoLocator::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
             (Ok(owner), Ok(name)) => {
-                let viewer = super::list::viewer(caller);
-                repos::by_slug(&mut *forge.store().read().await?, &owner, &name, viewer).await?
+                let reader = self::viewer(caller);
+                repos::by_slug(&mut *forge.store().read().await?, &owner, &name, reader).await?
             }
             _ => None,
         },
@@ -71,11 +92,20 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Ac
     if let RepoLocator::Slug { owner, name } = door
         && moved(door, &repo)
         && let (Ok(owner), Ok(name)) = (owner.parse(), name.parse())
-        && let Err(error) = redirects::note_use(forge, &owner, &name, &repo).await
+        && let Err(error) = note_use(forge, &owner, &name, &repo).await
     {
         tracing::warn!(%error, repo = repo.id.get(), "cannot record the use of an old name");
     }
     Ok(repo)
+}
+
+/// Records, to the hour, that a request used an old name of a repository.
+async fn note_use(forge: &Forge, owner: &UserName, name: &RepoName, repo: &Repo) -> Result<(), Fault> {
+    let before = forge.clock().now().minus(redirects::GRAIN);
+    let stale = redirects::to_note(&mut *forge.store().read().await?, owner, name, repo.id, before).await?;
+    let Some(id) = stale else { return Ok(()) };
+    let noted: Result<(), StoreError> = forge.store().write(id, |tx, id| Box::pin(redirects::touch(tx, *id))).await;
+    Ok(noted?)
 }
 
 /// The repository of a key whose identifier no URL can hold, by the name that stands in the URL instead.
@@ -110,6 +140,16 @@ pub(crate) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Res
     let repo = found.filter(|repo| caller.reaches(repo.visibility)).ok_or(Access::NotFound)?;
     judge_decision(policy::can(&caller.actor, action, &repo.facts(), repo.role))?;
     Ok(repo)
+}
+
+/// The caller as lists and counts take it. A caller whose token does not reach private repositories sees only public
+/// ones.
+pub(crate) fn viewer(caller: &Caller) -> Viewer {
+    if !caller.reaches(Visibility::Private) {
+        return Viewer { user: None, reads_everything: false };
+    }
+    let reads_everything = policy::reads_everything(&caller.actor);
+    Viewer { user: caller.user_id(), reads_everything }
 }
 
 /// Turns the policy's answer into an error: a hidden repository is reported as not found.

@@ -1,12 +1,13 @@
-//! What every use case works with.
+//! The base of all use cases: [`Forge`] and [`Caller`]. It names no use case. State that belongs to a module is a
+//! *part*: `compose.rs` makes every part together with the forge, and the module that owns it reads it with
+//! [`Forge::part`].
 
-use crate::accounts::password::Hashing;
-use crate::accounts::standing::Standing;
-use crate::git::snapshots::Snapshots;
-use crate::relay::Relay;
-use crate::{Access, Node, Settings, browse};
+mod parts;
+pub mod standing;
+
+use crate::{Access, Node, Settings};
 use abide_core::patience::Patience;
-use abide_core::policy::Actor;
+use abide_core::policy::{self, Actor, SiteAdmin};
 use abide_core::repo::Visibility;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
@@ -19,6 +20,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
+
+pub(crate) use parts::Parts;
+use standing::Standing;
 
 /// Searches at once, in all and for one client: fewer than there are database connections.
 const SEARCHES: (usize, usize) = (4, 2);
@@ -39,36 +43,28 @@ struct Inner {
     settings: Settings,
     node: Node,
     key: [u8; 32],
-    snapshots: Snapshots,
-    browse: browse::Shared,
     searches: Pool,
     tasks: TaskTracker,
     lease_freed: Notify,
-    hashing: Hashing,
     gate: Gate,
     numbered: watch::Sender<u64>,
-    relay: Relay,
+    parts: Parts,
 }
 
 impl Forge {
-    /// Wires the parts together. `key` is the installation's secret (see [`crate::secret`]).
-    pub fn new(
+    /// Called by `compose.rs` alone, which makes every part.
+    pub(crate) fn of_parts(
         store: Store,
         git: Git,
         layout: Layout,
         random: Arc<dyn Random>,
-        mut settings: Settings,
+        settings: Settings,
         node: Node,
         key: [u8; 32],
+        parts: Parts,
     ) -> Self {
         let layout = layout.owned_by(&node.incoming_prefix());
-        settings.grasp.limits = Arc::new(settings.relay.limits.clone());
-        let snapshots = Snapshots::new(settings.git.ref_cache);
-        let browse = browse::Shared::new(&settings.browse);
-        let hashing =
-            Hashing::new(settings.login.password_cost, settings.login.hashes_at_once, settings.login.hashes_waiting);
         let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
-        let relay = Relay::new(settings.relay.clone(), &settings.public_url);
         let inner = Inner {
             store,
             git,
@@ -77,17 +73,19 @@ impl Forge {
             settings,
             node,
             key,
-            snapshots,
-            browse,
             searches: Pool::new("searches", SEARCHES.0, SEARCHES.1),
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
-            hashing,
             gate,
             numbered: watch::Sender::new(0),
-            relay,
+            parts,
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The state of a module, for the module that owns it.
+    pub(crate) fn part<T: Send + Sync + 'static>(&self) -> &T {
+        self.inner.parts.get()
     }
 
     /// The database.
@@ -142,16 +140,6 @@ impl Forge {
         &self.inner.key
     }
 
-    /// Ref snapshots that are still right.
-    pub(crate) fn snapshots(&self) -> &Snapshots {
-        &self.inner.snapshots
-    }
-
-    /// What browsing remembers.
-    pub(crate) fn browse(&self) -> &browse::Shared {
-        &self.inner.browse
-    }
-
     /// A slot for a search, so that searches leave database connections to everything else.
     pub(crate) async fn search_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.inner.searches.enter(client, SEARCH_QUEUE).await
@@ -172,19 +160,9 @@ impl Forge {
         &self.inner.numbered
     }
 
-    /// How many passwords may be hashed at once.
-    pub(crate) fn hashing(&self) -> &Hashing {
-        &self.inner.hashing
-    }
-
     /// The only way out.
     pub(crate) fn gate(&self) -> &Gate {
         &self.inner.gate
-    }
-
-    /// The relay.
-    pub fn relay(&self) -> &Relay {
-        &self.inner.relay
     }
 
     /// Waits for the work that must reach its end, then closes the database.
@@ -236,6 +214,12 @@ impl Caller {
             Some(scopes) if !scopes.allow(needed) => Err(Access::Scope(needed)),
             _ => Ok(()),
         }
+    }
+
+    /// Fails unless the caller is an active site admin; a token must have the admin scope.
+    pub(crate) fn ensure_admin(&self) -> Result<SiteAdmin, Access> {
+        let admin = policy::site_admin(&self.actor).ok_or(Access::NotFound)?;
+        self.ensure_scope(Scope::Admin).map(|()| admin)
     }
 
     /// Whose slots the caller takes where git works for them.

@@ -1,9 +1,9 @@
 //! The announcements that decide whose signature counts for a key's repository: its own, those of the keys that it lists, and
 //! so on. They are looked up by their authors, so announcements of the same identifier by strangers cost nothing here.
 
-use super::GraspSettings;
-use super::context::announcement;
-use crate::relay::bytes_of;
+use crate::GraspSettings;
+use crate::relay::{bytes_of, readable};
+use abide_nostr::git::Announcement;
 use abide_nostr::grasp::maintainers::{Model, maintainers};
 use abide_nostr::{PublicKey, kinds};
 use abide_store::nostr::events::Found;
@@ -69,4 +69,10 @@ impl Circle {
             circle.members = maintainers(owner, &listed, Model::Recursive, settings.maintainers);
         }
     }
+}
+
+/// Parses a stored announcement.
+pub(crate) fn announcement(settings: &GraspSettings, json: &str) -> Option<Announcement> {
+    let event = readable(json)?;
+    Announcement::parse(&event, &settings.limits).ok()
 }

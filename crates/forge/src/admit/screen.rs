@@ -3,7 +3,8 @@
 //! There is no cache of ids in front of the store. A cache would have to follow every deletion, replacement and expiry,
 //! and one query for a whole batch costs only a few microseconds per event.
 
-use super::{Pending, Verified, failed};
+use super::{Admissions, Pending, Verified, failed};
+use crate::relay::Relay;
 use crate::{Fault, Forge, grasp};
 use abide_nostr::grasp::event::{Rule, rule};
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
@@ -17,11 +18,11 @@ pub(super) async fn screen(forge: &Forge, batch: Vec<Pending>) -> Vec<Verified> 
     let fresh = unknown(forge, batch).await;
     let mut seen = HashSet::new();
     let (once, again): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|pending| seen.insert(pending.event().id));
-    let verified = verify(forge.relay().limits(), once).await;
+    let verified = verify(Relay::of(forge).limits(), once).await;
     // The same event twice in one batch: the second is queued again, and answered when the result of the first is
     // known.
     for pending in again {
-        let _ = forge.relay().admissions.sender.send(pending);
+        let _ = Admissions::of(forge).sender.send(pending);
     }
     verified
 }

@@ -2,54 +2,46 @@
 //! state, an event ref by its event. A refused ref does not affect the others, unless the client asked for an atomic
 //! push.
 
-use super::conversation::{Client, Rest, Stopped, Taking, take_pack};
-use super::{PushAdmission, Target, Verdicts, incoming_key};
-use crate::accounts::standing::Standing;
+use super::align::{Aligned, Bringer, Objects, align};
+use super::arrived;
+use super::aside::{self, Kept};
+use super::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
+use super::quota::{Payer, Paying};
+use super::settle::settle_others;
+use super::spread::{self, Released, Source};
+use crate::context::standing::Standing;
+use crate::git::push::authority::{Reader, SignedPush};
+use crate::git::push::conversation::{Client, Rest, Stopped, Taking, take_pack};
+use crate::git::push::{Verdicts, incoming_key};
 use crate::git::snapshots::{self, Refs};
-use crate::grasp::align::{Aligned, Bringer, Objects, align};
-use crate::grasp::arrived;
-use crate::grasp::aside::{self, Kept};
-use crate::grasp::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
-use crate::grasp::quota::{Payer, Paying};
-use crate::grasp::settle::settle_others;
-use crate::grasp::spread::{self, Released, Source};
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::report::{RefResult, sideband_message};
-use abide_git::{Connected, PacketReader, PushRequest, ReceiveLimits, bare};
+use abide_git::{Connected, ReceiveLimits, bare};
 use abide_nostr::git::PrEvent;
 use abide_nostr::grasp::push::{event_of, ref_of};
 use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
-use tokio::io::AsyncRead;
 
 const FULL: &str = "too many commits are waiting for their events; publish the event first, then push";
 const NOTHING: &str = "unknown event: no pushed commit is waiting for it";
 const WITHDRAWN: &str = "the event of this ref was deleted during the push; push again";
 
 /// Judges, receives, judges again under the lease, and aligns every repository that the same events govern.
-pub(super) async fn run<R>(
+pub(super) async fn run(
     forge: &Forge,
-    admission: PushAdmission,
-    request: &PushRequest,
-    reader: &mut PacketReader<R>,
-    limits: &ReceiveLimits,
-    client: &Client,
-) -> Result<(Vec<RefResult>, Rest), Stopped>
-where
-    R: AsyncRead + Unpin + Send,
-{
+    push: SignedPush<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<(Vec<RefResult>, Rest), Stopped> {
+    let SignedPush { coordinate, id, repo, caller, transport, request, limits, client } = push;
     let unread = |fault: Fault| Stopped::fault(&fault, Rest::Unread);
-    let Target::Signed { coordinate, id, repo } = &admission.target else {
-        return Err(unread(Fault::Internal("a push came to the wrong door".into())));
-    };
     let target = PushTarget {
         coordinate,
-        id: *id,
-        ip: admission.caller.ip,
-        client: admission.caller.client(),
-        transport: admission.transport.as_str(),
-        standing: &admission.caller.standing,
+        id,
+        ip: caller.ip,
+        client: caller.client(),
+        transport: transport.as_str(),
+        standing: &caller.standing,
     };
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     let (refs, dir) = match repo {
@@ -70,14 +62,7 @@ where
     let key = incoming_key(forge);
     let objects = match request.needs_pack() {
         true => {
-            let taking = Taking {
-                dir,
-                key: &key,
-                caller: &admission.caller,
-                transport: admission.transport,
-                limits: &limits,
-                client,
-            };
+            let taking = Taking { dir, key: &key, caller, transport, limits: &limits, client };
             tokio::select! {
                 taken = take_pack(forge, taking, reader, &mut verdicts) => Some(taken?),
                 fault = keep_raising(forge, coordinate, &waits) => return Err(unread(fault)),

@@ -1,9 +1,12 @@
 //! Rate limits of attempts. They are counted in the database, so that all nodes share the counts and a restart does not
-//! reset them.
+//! reset them. Also the limit of repositories per account.
 
 use crate::Rate;
+use abide_core::UserId;
 use abide_core::admission::Network;
+use abide_store::repos::{self, Page, Viewer};
 use abide_store::throttles::Limit;
+use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -21,6 +24,13 @@ pub(crate) fn place(ip: Option<IpAddr>) -> String {
 pub(crate) fn wait(retry_after: Duration) -> String {
     let minutes = retry_after.as_secs().div_ceil(60).max(1);
     format!("too many attempts; wait {minutes} minute{}", if minutes == 1 { "" } else { "s" })
+}
+
+/// Whether an account has reached its repository limit.
+pub(crate) async fn owns_too_many(tx: &mut Tx, owner: UserId, limit: i64) -> Result<bool, StoreError> {
+    let viewer = Viewer { user: Some(owner), reads_everything: false };
+    let (_, owned) = repos::of_owner(tx, owner, viewer, Page { limit: 1, offset: 0 }).await?;
+    Ok(owned >= limit)
 }
 
 #[cfg(test)]

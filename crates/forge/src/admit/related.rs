@@ -1,13 +1,12 @@
 //! Admission of profiles and of events that only need a link to a repository: many events are judged and stored in one
 //! unit.
 
-use super::super::deleted::{refusal, targets};
-use super::super::record::{named_by, to_record};
-use super::super::signers::Signers;
 use super::{Verified, failed};
-use crate::grasp::quota::{self, QuotaLimits};
-use crate::grasp::{GraspSettings, Halt, attached};
-use crate::{Fault, Forge, threads};
+use crate::grasp::quota::{self, QuotaLimits, Strangers};
+use crate::grasp::{Halt, attached};
+use crate::relay::deleted::{refusal, targets};
+use crate::relay::{Relay, Signers, named_by, to_record};
+use crate::{Fault, Forge, GraspSettings, threads};
 use abide_nostr::git::References;
 use abide_nostr::grasp::event::{
     Author, RelatedVerdict, Relation, distance, own_steps, profile, related, steps_beyond,
@@ -84,13 +83,13 @@ pub(super) async fn admit(forge: &Forge, batch: Vec<Verified>) {
     let candidates: Arc<[Candidate]> = batch.iter().map(Candidate::of).collect();
     match decide_all(forge, candidates.clone()).await {
         Ok(Decided { answers, strangers }) => {
-            forge.relay().strangers.add(strangers);
+            Strangers::of(forge).add(strangers);
             let new = candidates.iter().zip(&answers).filter(|(_, answer)| **answer == Answer::Stored);
             let new: Vec<Arc<Event>> = new.map(|(candidate, _)| candidate.event.clone()).collect();
             for (verified, answer) in batch.into_iter().zip(answers) {
                 verified.pending.answer(answer);
             }
-            forge.relay().publish(&new);
+            Relay::of(forge).publish(&new);
         }
         Err(fault) => batch.into_iter().for_each(|verified| verified.pending.answer(failed(&fault))),
     }

@@ -3,13 +3,12 @@
 //! [`Session`] decides; this module carries out its actions. Queries are answered one after another, and each page is
 //! read only after the client took the previous one.
 
-use super::TooMany;
-use super::admit::Submission;
-use super::connections::RelaySlot;
-use super::hub::Live;
-use super::memory::{self, Held};
-use super::reading::{self, Asked, Found};
-use crate::accounts::standing;
+use super::{Admissions, Submission};
+use crate::relay::connections::RelaySlot;
+use crate::relay::hub::Live;
+use crate::relay::memory::{self, Held};
+use crate::relay::reading::{self, Asked, Found};
+use crate::relay::{Relay, TooMany, is_suspended};
 use crate::{Fault, Forge};
 use abide_nostr::git::Service;
 use abide_nostr::grasp::{Answer, Prefix, Refusal, signer};
@@ -63,14 +62,14 @@ pub struct Client {
 impl Client {
     /// Opens a connection, if a slot is free.
     pub fn connect(forge: &Forge, ip: Option<IpAddr>) -> Result<Self, TooMany> {
-        let relay = forge.relay();
+        let relay = Relay::of(forge);
         let place = relay.admission.enter(ip)?;
         let (number, live) = relay.hub.join(ip);
         let (answer_to, answers) = mpsc::unbounded_channel();
         let (found_to, found) = mpsc::channel(1);
         let service = relay.service.clone().unwrap_or_else(nowhere);
         Ok(Self {
-            session: Session::new(relay.limits.clone(), service, forge.random_token()),
+            session: Session::new(relay.limits().clone(), service, forge.random_token()),
             forge: forge.clone(),
             ip,
             number,
@@ -89,7 +88,7 @@ impl Client {
 
     /// Whether another message can be taken. The number of waiting queries is limited.
     pub fn ready(&self) -> bool {
-        let limits = self.forge.relay().limits();
+        let limits = Relay::of(&self.forge).limits();
         self.questions.len() < limits.subscriptions + limits.counts_under_way + limits.reconciliations
     }
 
@@ -140,7 +139,7 @@ impl Client {
     /// Checks that no key proved here is suspended. Call it from time to time: a connection may outlive a suspension.
     pub async fn ensure_welcome(&self) -> Result<(), Ended> {
         for key in self.session.proven() {
-            match standing::is_suspended(&self.forge, key).await {
+            match is_suspended(&self.forge, key).await {
                 Ok(false) => (),
                 Ok(true) => return Err(Ended::Suspended),
                 Err(error) => tracing::warn!(%error, "cannot check whether an account is suspended"),
@@ -180,7 +179,7 @@ impl Client {
         let mut actions = VecDeque::from(actions);
         while let Some(action) = actions.pop_front() {
             if let Action::Subscribe(query, _) | Action::Count(query, _) | Action::Reconcile { query, .. } = &action {
-                match self.forge.relay().memory.take(self.ip, bytes) {
+                match Relay::of(&self.forge).memory.take(self.ip, bytes) {
                     Some(held) => self.held.entry(query.clone()).or_default().push(held),
                     None => {
                         actions.extend(self.session.on_refused(query, &memory::full()));
@@ -200,7 +199,7 @@ impl Client {
                     }));
                 }
                 Action::Subscribe(query, filters) => {
-                    self.forge.relay().hub.subscribe(self.number, query.clone(), filters.clone());
+                    Relay::of(&self.forge).hub.subscribe(self.number, query.clone(), filters.clone());
                     self.open.insert(query.clone());
                     self.ask(query, Asked::Events(filters));
                 }
@@ -217,7 +216,7 @@ impl Client {
 
     /// Submits an event. Waits while the queue is full, so that the client has to wait too.
     async fn admit(&mut self, event: Box<Event>) {
-        let relay = self.forge.relay();
+        let relay = Relay::of(&self.forge);
         if !relay.admission.event(self.ip, self.forge.clock().now()) {
             let refusal = Refusal::new(Prefix::RateLimited, "too many events from this address; slow down");
             let _ = self.answer_to.send((event.id, Answer::Refused(refusal)));
@@ -225,7 +224,7 @@ impl Client {
         }
         let submission =
             Submission { event: Arc::from(event), from: self.ip, lane: self.number, answer: self.answer_to.clone() };
-        relay.admissions.submit(submission).await;
+        Admissions::of(&self.forge).submit(submission).await;
     }
 
     fn unsubscribe(&mut self, query: QueryId) {
@@ -235,7 +234,7 @@ impl Client {
             self.ask_next();
         }
         self.open.remove(&query);
-        self.forge.relay().hub.unsubscribe(self.number, query);
+        Relay::of(&self.forge).hub.unsubscribe(self.number, query);
     }
 
     fn ask(&mut self, query: QueryId, asked: Asked) {
@@ -259,13 +258,13 @@ impl Drop for Client {
         if let Some((_, task)) = self.running.take() {
             task.abort();
         }
-        self.forge.relay().hub.leave(self.number, self.open.drain());
+        Relay::of(&self.forge).hub.leave(self.number, self.open.drain());
     }
 }
 
 /// Whether a proved key is accepted here.
 async fn judge_key(forge: &Forge, key: PublicKey) -> Result<(), Refusal> {
-    let found = async { Ok::<_, Fault>(super::signer(&mut *forge.store().read().await?, key).await?) };
+    let found = async { Ok::<_, Fault>(crate::relay::signer(&mut *forge.store().read().await?, key).await?) };
     match found.await {
         Ok(signer) => signer::admit(signer),
         Err(fault) => {

@@ -4,20 +4,17 @@
 //! it, so that a crash loses nothing and repeats nothing. One node at a time does so, under a lease. An event that
 //! keeps failing is set aside for the operator ([`manage`]), and the log goes on.
 //!
-//! To add one: implement the trait, list it in [`all`]. It starts at the end of the log when a server first runs it.
+//! To add one: implement the trait, list it in `consumers.rs`. It starts at the end of the log when a server first runs it.
 
 pub mod manage;
 mod turn;
 
-use crate::notify::Notifications;
-use crate::webhooks::Webhooks;
 use crate::{Fault, Forge, sequencer};
 use abide_core::event::{Body, Kind};
 use abide_store::events::Numbered;
 use abide_store::{Tx, consumers};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use turn::Reader;
 
@@ -42,11 +39,6 @@ pub(crate) fn read(event: &Numbered) -> Result<Body, Fault> {
 /// A consumer shared by several tasks.
 pub type Shared = Arc<dyn Consumer>;
 
-/// Every consumer of this version.
-pub fn all() -> Vec<Shared> {
-    vec![Arc::new(Notifications), Arc::new(Webhooks)]
-}
-
 /// Registers consumers in the database. They receive events from now on.
 pub async fn register(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> {
     let names: Vec<_> = consumers.iter().map(|consumer| consumer.name()).collect();
@@ -63,16 +55,8 @@ pub async fn register(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> 
         .await
 }
 
-/// Runs every consumer until stopped.
-pub async fn run(forge: Forge, stop: CancellationToken) {
-    let mut tasks = JoinSet::new();
-    for consumer in all() {
-        tasks.spawn(follow(forge.clone(), consumer, stop.clone()));
-    }
-    while tasks.join_next().await.is_some() {}
-}
-
-async fn follow(forge: Forge, consumer: Shared, stop: CancellationToken) {
+/// Processes the log with one consumer until stopped.
+pub(crate) async fn follow(forge: Forge, consumer: Shared, stop: CancellationToken) {
     let mut numbered = forge.numbered().subscribe();
     let mut reader = Reader::new(consumer);
     while !stop.is_cancelled() {
@@ -93,12 +77,7 @@ async fn follow(forge: Forge, consumer: Shared, stop: CancellationToken) {
     reader.rest(&forge).await;
 }
 
-/// Numbers events and lets every consumer process the log. For commands and tests without a server.
-pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
-    catch_up_with(forge, &all()).await
-}
-
-/// As [`catch_up`], for some consumers.
+/// Numbers events and lets some consumers process the log. For commands and tests without a server.
 pub async fn catch_up_with(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> {
     sequencer::catch_up(forge).await?;
     for consumer in consumers {

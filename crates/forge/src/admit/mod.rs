@@ -1,4 +1,4 @@
-//! Admission of published events.
+//! Connections to the relay ([`Client`]), and admission of the events that they publish.
 //!
 //! All connections share one queue, with a share of its room for each network (`room.rs`). Whatever waits is taken
 //! together: those that are here already are answered
@@ -6,13 +6,14 @@
 //! linked to a repository is judged and stored in one unit (`related.rs`), and what moves repositories goes to
 //! [`crate::grasp`], in order for each connection (`lanes.rs`).
 
+mod client;
 mod lanes;
 mod related;
 mod room;
 mod screen;
 
-use super::RelaySettings;
-use crate::{Forge, disk};
+use crate::relay::tail;
+use crate::{Forge, RelaySettings, disk};
 use abide_core::admission::Network;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::{Event, EventId};
@@ -23,8 +24,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub use client::{Client, Ended, Frames};
+
 /// A published event.
-pub(in crate::relay) struct Submission {
+pub(crate) struct Submission {
     pub event: Arc<Event>,
     pub from: Option<IpAddr>,
     /// Events of one lane keep their order.
@@ -64,7 +67,7 @@ struct Verified {
 }
 
 /// The admission queue.
-pub(in crate::relay) struct Admissions {
+pub(crate) struct Admissions {
     sender: mpsc::UnboundedSender<Pending>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Pending>>>,
     room: Room,
@@ -73,7 +76,12 @@ pub(in crate::relay) struct Admissions {
 }
 
 impl Admissions {
-    pub(in crate::relay) fn new(settings: &RelaySettings) -> Self {
+    /// The one of this forge.
+    pub(crate) fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
+    pub(crate) fn new(settings: &RelaySettings) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         Self {
             sender,
@@ -85,7 +93,7 @@ impl Admissions {
     }
 
     /// Queues an event once there is room for it, or answers that there was none for too long.
-    pub(in crate::relay) async fn submit(&self, submission: Submission) {
+    pub(crate) async fn submit(&self, submission: Submission) {
         let bytes = submission.event.content.len() + tag_bytes(&submission.event);
         let room = self.room.take(submission.from.map(Network::of), bytes).await;
         let is_full = room.is_none();
@@ -122,9 +130,14 @@ fn failed(error: &crate::Fault) -> Answer {
     Answer::Refused(Refusal::new(Prefix::Error, error.told()))
 }
 
+/// Admits published events and follows the events of other nodes, until `stop` is cancelled and no work is left.
+pub async fn run(forge: Forge, stop: CancellationToken) {
+    tokio::join!(admit(&forge, &stop), tail::run(&forge, &stop));
+}
+
 /// Admits events until `stop` is cancelled and the queue is empty.
-pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
-    let admissions = &forge.relay().admissions;
+async fn admit(forge: &Forge, stop: &CancellationToken) {
+    let admissions = Admissions::of(forge);
     let taken = admissions.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = taken else { return };
     // One batch is verified while another is committed.

@@ -1,7 +1,7 @@
 //! Removal of expired events (NIP-40). They are no longer served by then.
 
-use super::record::readable;
-use crate::grasp::spread;
+use super::spread;
+use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_nostr::git::PrEvent;
 use abide_store::{StoreError, Tx, nostr};

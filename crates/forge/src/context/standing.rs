@@ -1,12 +1,11 @@
 //! Whether the credential of an open connection is still valid. A stream, a fetch or a push can outlive its credential,
 //! and the account can be suspended meanwhile, so long-lived connections check again and again.
 
-use super::one_time::hash;
-use crate::{Fault, Forge, relay};
+use super::Forge;
+use crate::{Fault, secret};
 use abide_core::UserId;
 use abide_core::policy::Actor;
 use abide_core::time::Timestamp;
-use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::{sessions, ssh_keys, tokens, user_keys, users};
 use abide_store::{Conn, StoreError};
@@ -37,7 +36,7 @@ pub enum Standing {
 impl Standing {
     /// The standing of a token.
     pub fn token(secret: &str) -> Self {
-        Self::Token(hash(secret))
+        Self::Token(secret::hash(secret))
     }
 
     /// The standing of a caller of whom only the account is known.
@@ -86,10 +85,4 @@ impl Standing {
             }
         }
     }
-}
-
-/// Whether the account of a key is suspended, or was suspended when it was deleted. Any other key without an account is
-/// a stranger's.
-pub(crate) async fn is_suspended(forge: &Forge, key: &PublicKey) -> Result<bool, Fault> {
-    Ok(relay::signer(&mut *forge.store().read().await?, *key).await? == Signer::Suspended)
 }

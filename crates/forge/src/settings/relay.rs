@@ -1,6 +1,6 @@
 //! Settings of the relay.
 
-use crate::Rate;
+use super::Rate;
 use abide_core::settings::value::TICK;
 use abide_core::settings::{count, duration, nonempty, text, truth, window};
 use abide_nostr::RelayLimits;

@@ -1,7 +1,6 @@
 //! Operator commands for consumers: status, and retry or drop of events set aside.
 
 use super::Shared;
-use crate::accounts::admin;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_store::{StoreError, Tx, consumers, events};
@@ -64,7 +63,7 @@ pub async fn settle_by_admin(
     what: (&str, i64),
     how: Settle,
 ) -> Result<(), SettleError> {
-    admin::ensure(caller)?;
+    caller.ensure_admin()?;
     settle_as(forge, Who::from(caller), consumers, what, how).await
 }
 
