@@ -1,6 +1,6 @@
 //! Who is notified of an event, and why: the one rule for the inbox and for mails.
 //!
-//! [`topic()`] gives the audience of an event; [`told`] decides about one person. [`RepoChange`] has the events about a
+//! [`topic()`] gives the audience of an event; [`reason`] decides about one person. [`RepoChange`] has the events about a
 //! repository itself. Whether someone may see an event is the policy's to say and comes in as [`Sight`].
 
 mod repo_change;
@@ -123,7 +123,7 @@ pub struct Person {
 ///
 /// Whom a text names directly, and who is asked to review, hears of it although they ignore the repository or muted the
 /// thread: someone speaks to them.
-pub fn told(topic: Topic, person: &Person) -> Option<Reason> {
+pub fn reason(topic: Topic, person: &Person) -> Option<Reason> {
     if person.actor || person.suspended {
         return None;
     }
@@ -150,8 +150,8 @@ pub fn told(topic: Topic, person: &Person) -> Option<Reason> {
 
 /// Whether a mail about something that someone was told still goes out: they may see it, and have neither muted the
 /// thread nor ignored the repository since. What they had said before was weighed when they were told.
-pub fn still_mailed(told: Timestamp, sight: Sight, muted: Option<Timestamp>, ignored: Option<Timestamp>) -> bool {
-    let since = |said: Option<Timestamp>| said.is_some_and(|at| at > told);
+pub fn still_mailed(notified: Timestamp, sight: Sight, muted: Option<Timestamp>, ignored: Option<Timestamp>) -> bool {
+    let since = |said: Option<Timestamp>| said.is_some_and(|at| at > notified);
     sight == Sight::Event && !since(muted) && !since(ignored)
 }
 

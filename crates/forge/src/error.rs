@@ -63,7 +63,7 @@ impl Fault {
     }
 
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
-    pub fn told(&self) -> String {
+    pub fn public_message(&self) -> String {
         match self {
             Self::DiskFull { .. }
             | Self::Crowded

@@ -63,17 +63,17 @@ async fn page(forge: &Forge, viewer: Viewer, feed: Feed, before: Option<i64>, li
 pub struct Tail {
     forge: Forge,
     viewer: Viewer,
-    place: i64,
+    position: i64,
 }
 
 impl Tail {
     /// From behind a place on; from now on if none is given.
     pub async fn new(forge: &Forge, caller: &Caller, after: Option<i64>) -> Result<Self, Fault> {
-        let place = match after {
-            Some(place) => place,
+        let position = match after {
+            Some(position) => position,
             None => sequencer::head(&mut *forge.store().read().await?, "events").await?.0,
         };
-        Ok(Self { forge: forge.clone(), viewer: viewer(caller), place })
+        Ok(Self { forge: forge.clone(), viewer: viewer(caller), position })
     }
 
     /// What came since the last call and may be known now, oldest first. Empty if nothing did within a time, so that a
@@ -84,9 +84,9 @@ impl Tail {
         loop {
             numbered.mark_unchanged();
             // The connection goes back before the wait: those who follow are many.
-            let run = feeds::after(&mut *self.forge.store().read().await?, self.viewer, self.place).await?;
+            let run = feeds::after(&mut *self.forge.store().read().await?, self.viewer, self.position).await?;
             if let Some((seq, more)) = run.end {
-                self.place = seq;
+                self.position = seq;
                 if !run.items.is_empty() {
                     return Ok(run.items);
                 }

@@ -48,9 +48,9 @@ impl Draft {
     }
 
     /// Renames the repository to the path of this repo id. The area stays until [`Draft::discard`].
-    pub async fn place(&self, layout: &Layout, id: RepoId) -> Result<(), GitError> {
+    pub async fn install(&self, layout: &Layout, id: RepoId) -> Result<(), GitError> {
         let (draft, target) = (self.repo(), layout.repo(id));
-        blocking(move || bare::place(&draft, &target).map_err(GitError::io("place repository", &target))).await
+        blocking(move || bare::install(&draft, &target).map_err(GitError::io("place repository", &target))).await
     }
 
     /// Removes the area, with the repository in it unless it was placed.

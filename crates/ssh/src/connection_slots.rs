@@ -41,7 +41,7 @@ pub(crate) enum Full {
 
 /// A connection slot, released on drop.
 pub(crate) struct ConnectionSlot {
-    gate: ConnectionSlots,
+    slots: ConnectionSlots,
     network: IpAddr,
 }
 
@@ -66,7 +66,7 @@ impl ConnectionSlots {
         inside.by_network.insert(network, here + 1);
         inside.total += 1;
         metrics::gauge!("abide_ssh_connections").set(inside.total as f64);
-        Ok(ConnectionSlot { gate: self.clone(), network })
+        Ok(ConnectionSlot { slots: self.clone(), network })
     }
 }
 
@@ -90,7 +90,7 @@ impl Inside {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut inside = self.gate.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inside = self.slots.inside.lock().unwrap_or_else(PoisonError::into_inner);
         inside.total -= 1;
         metrics::gauge!("abide_ssh_connections").set(inside.total as f64);
         match inside.by_network.get_mut(&self.network) {
@@ -120,44 +120,44 @@ mod tests {
 
     #[test]
     fn places_are_limited_over_all_and_given_back() {
-        let gate = ConnectionSlots::new(2, 2, 100);
-        let first = gate.enter(ip("192.0.2.1")).ok().unwrap();
-        let _second = gate.enter(ip("192.0.2.2")).ok().unwrap();
-        assert_eq!(gate.enter(ip("192.0.2.3")).err(), Some(Full::Everywhere));
+        let slots = ConnectionSlots::new(2, 2, 100);
+        let first = slots.enter(ip("192.0.2.1")).ok().unwrap();
+        let _second = slots.enter(ip("192.0.2.2")).ok().unwrap();
+        assert_eq!(slots.enter(ip("192.0.2.3")).err(), Some(Full::Everywhere));
         drop(first);
-        assert!(gate.enter(ip("192.0.2.3")).is_ok());
+        assert!(slots.enter(ip("192.0.2.3")).is_ok());
     }
 
     #[test]
     fn places_are_limited_per_address_and_forgotten_when_given_back() {
-        let gate = ConnectionSlots::new(10, 2, 100);
-        let first = gate.enter(ip("192.0.2.1")).ok().unwrap();
-        let second = gate.enter(ip("::ffff:192.0.2.1")).ok().unwrap();
-        assert_eq!(gate.enter(ip("192.0.2.1")).err(), Some(Full::ForThisAddress));
-        assert!(gate.enter(ip("192.0.2.2")).is_ok());
+        let slots = ConnectionSlots::new(10, 2, 100);
+        let first = slots.enter(ip("192.0.2.1")).ok().unwrap();
+        let second = slots.enter(ip("::ffff:192.0.2.1")).ok().unwrap();
+        assert_eq!(slots.enter(ip("192.0.2.1")).err(), Some(Full::ForThisAddress));
+        assert!(slots.enter(ip("192.0.2.2")).is_ok());
         drop(first);
-        let third = gate.enter(ip("192.0.2.1")).ok().unwrap();
+        let third = slots.enter(ip("192.0.2.1")).ok().unwrap();
         drop((second, third));
-        assert!(gate.inside.lock().unwrap().by_network.is_empty());
+        assert!(slots.inside.lock().unwrap().by_network.is_empty());
     }
 
     #[test]
     fn one_ipv6_network_counts_as_one_address() {
-        let gate = ConnectionSlots::new(10, 1, 100);
-        let _first = gate.enter(ip("2001:db8::1")).ok().unwrap();
-        assert_eq!(gate.enter(ip("2001:db8::ffff:2")).err(), Some(Full::ForThisAddress));
-        assert!(gate.enter(ip("2001:db8:0:1::1")).is_ok());
+        let slots = ConnectionSlots::new(10, 1, 100);
+        let _first = slots.enter(ip("2001:db8::1")).ok().unwrap();
+        assert_eq!(slots.enter(ip("2001:db8::ffff:2")).err(), Some(Full::ForThisAddress));
+        assert!(slots.enter(ip("2001:db8:0:1::1")).is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_address_that_comes_too_often_waits_for_the_next_minute() {
-        let gate = ConnectionSlots::new(10, 10, 3);
+        let slots = ConnectionSlots::new(10, 10, 3);
         for _ in 0..3 {
-            drop(gate.enter(ip("192.0.2.1")).ok().unwrap());
+            drop(slots.enter(ip("192.0.2.1")).ok().unwrap());
         }
-        assert_eq!(gate.enter(ip("192.0.2.1")).err(), Some(Full::TooOften));
-        assert!(gate.enter(ip("192.0.2.2")).is_ok(), "others are not kept out");
+        assert_eq!(slots.enter(ip("192.0.2.1")).err(), Some(Full::TooOften));
+        assert!(slots.enter(ip("192.0.2.2")).is_ok(), "others are not kept out");
         tokio::time::advance(WINDOW).await;
-        assert!(gate.enter(ip("192.0.2.1")).is_ok());
+        assert!(slots.enter(ip("192.0.2.1")).is_ok());
     }
 }

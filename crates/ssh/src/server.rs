@@ -28,7 +28,7 @@ pub async fn serve(
 ) -> Result<(), SshError> {
     let key = load_or_create_host_key(&options.host_key, &OsRandom)?;
     let drain_timeout = forge.settings().drain_timeout;
-    let gate = ConnectionSlots::new(options.max_connections, options.per_ip, options.per_minute);
+    let slots = ConnectionSlots::new(options.max_connections, options.per_ip, options.per_minute);
     let shared = Arc::new(Shared {
         config: Arc::new(algorithms::config(key, &options)),
         forge,
@@ -41,7 +41,7 @@ pub async fn serve(
         tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => welcome(&shared, &gate, stream, peer),
+                Ok((stream, peer)) => welcome(&shared, &slots, stream, peer),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept an SSH connection");
                     sleep(ACCEPT_PAUSE).await;
@@ -59,10 +59,10 @@ pub async fn serve(
     Ok(())
 }
 
-fn welcome(shared: &Arc<Shared>, gate: &ConnectionSlots, stream: TcpStream, peer: SocketAddr) {
+fn welcome(shared: &Arc<Shared>, slots: &ConnectionSlots, stream: TcpStream, peer: SocketAddr) {
     let ip = peer.ip().to_canonical();
-    let place = match gate.enter(ip) {
-        Ok(place) => place,
+    let slot = match slots.enter(ip) {
+        Ok(slot) => slot,
         Err(full) => {
             tracing::debug!(%ip, ?full, "an SSH connection was refused");
             return connection::count(match full {
@@ -79,6 +79,6 @@ fn welcome(shared: &Arc<Shared>, gate: &ConnectionSlots, stream: TcpStream, peer
     let tasks = shared.tasks.clone();
     tasks.spawn(async move {
         connection::serve(shared, stream, ip).await;
-        drop(place);
+        drop(slot);
     });
 }

@@ -120,9 +120,9 @@ impl ApiError {
         Self { retry_after: Some(retry_after.max(1)), ..error }
     }
 
-    fn too_often(wait: Duration, told: String) -> Self {
+    fn too_often(wait: Duration, message: String) -> Self {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
-        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, told) }
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
     }
 
     pub(super) fn method_not_allowed() -> Self {
@@ -206,7 +206,7 @@ impl From<Fault> for ApiError {
             }
             fault if fault.is_over_limit() => {
                 tracing::warn!(error = %fault, "an API request needs more than one may have");
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.told())
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.public_message())
             }
             _ => {
                 tracing::error!(error = %fault, "an API request failed");
@@ -333,15 +333,15 @@ impl From<EditError> for ApiError {
 
 impl From<LifeError> for ApiError {
     fn from(error: LifeError) -> Self {
-        let told = error.to_string();
+        let message = error.to_string();
         match (error.class(), error) {
             (_, LifeError::Access(access)) => access.into(),
             (_, LifeError::NameTaken) => Self::name_taken(),
-            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&told)),
-            (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", told),
-            (Class::Gone, _) => Self::new(StatusCode::GONE, told),
-            (Class::TooOften(wait), _) => Self::too_often(wait, told),
-            (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, told),
+            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&message)),
+            (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", message),
+            (Class::Gone, _) => Self::new(StatusCode::GONE, message),
+            (Class::TooOften(wait), _) => Self::too_often(wait, message),
+            (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, message),
         }
     }
 }
@@ -358,25 +358,25 @@ impl From<AttentionError> for ApiError {
 
 impl From<IssueError> for ApiError {
     fn from(error: IssueError) -> Self {
-        let told = error.to_string();
+        let message = error.to_string();
         match (error.class(), error) {
             (_, IssueError::Access(access)) => access.into(),
-            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&told)),
-            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&told)),
+            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&message)),
+            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&message)),
             (issues::Class::NotFound | issues::Class::Access, _) => Self::not_found(),
-            (issues::Class::TooOften(wait), _) => Self::too_often(wait, told),
+            (issues::Class::TooOften(wait), _) => Self::too_often(wait, message),
         }
     }
 }
 
 impl From<HookError> for ApiError {
     fn from(error: HookError) -> Self {
-        let told = error.to_string();
+        let message = error.to_string();
         match error {
             HookError::Access(access) => access.into(),
             HookError::Invalid { field, rule } => Self::invalid("Hook", field, "invalid", rule),
-            HookError::TooMany(_) => Self::invalid("Hook", "base", "custom", told),
-            HookError::Inactive => Self::invalid("Hook", "active", "invalid", told),
+            HookError::TooMany(_) => Self::invalid("Hook", "base", "custom", message),
+            HookError::Inactive => Self::invalid("Hook", "active", "invalid", message),
             HookError::NotFound(_) => Self::not_found(),
         }
     }

@@ -56,7 +56,7 @@ impl Keyset {
 
     /// These, with a link to what is behind a place if there may be something.
     pub(super) fn behind<T: Serialize>(&self, app: &App, shown: &[T], next: Option<i64>) -> Response {
-        linked(&shown, &next.map(|place| self.link(app, place)).into_iter().collect::<Vec<_>>())
+        linked(&shown, &next.map(|key| self.link(app, key)).into_iter().collect::<Vec<_>>())
     }
 
     fn link(&self, app: &App, before: i64) -> String {

@@ -137,7 +137,7 @@ impl Standing {
     }
 
     /// Tells the client.
-    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+    pub(super) fn set_headers(&self, headers: &mut HeaderMap) {
         let numbers = [
             ("x-ratelimit-limit", self.limit.to_string()),
             ("x-ratelimit-remaining", self.remaining.to_string()),

@@ -59,7 +59,7 @@ impl Paged {
 
     /// The part of a list that is whole in memory.
     pub(super) fn part<'a, T>(&self, all: &'a [T]) -> &'a [T] {
-        let at = |place: i64| usize::try_from(place).unwrap_or(usize::MAX).min(all.len());
+        let at = |index: i64| usize::try_from(index).unwrap_or(usize::MAX).min(all.len());
         let Page { limit, offset } = self.page();
         &all[at(offset)..at(offset + limit)]
     }

@@ -47,10 +47,10 @@ pub(super) async fn show(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let door = RepoLocator::slug(slug.0, slug.1);
-    let repo = open(&app.forge, &caller, &door, Action::RepoRead).await?;
+    let locator = RepoLocator::slug(slug.0, slug.1);
+    let repo = open(&app.forge, &caller, &locator, Action::RepoRead).await?;
     // Whoever comes by an old name learns the address that never changes.
-    if moved(&door, &repo) {
+    if moved(&locator, &repo) {
         return Ok(moved_to(&app.url(&format!("/api/v3/repositories/{}", repo.id))));
     }
     Ok(Json(shape::one(&app, &caller, &repo).await?).into_response())

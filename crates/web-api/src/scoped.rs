@@ -168,7 +168,7 @@ async fn guard(app: App, route: ApiRoute, request: Request, next: Next) -> Respo
     };
     let mut response = fresh::conditional(&method, known.as_ref(), response).await;
     if let Some(standing) = standing {
-        standing.tell(response.headers_mut());
+        standing.set_headers(response.headers_mut());
     }
     response
 }

@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
 use crate::App;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use abide_core::feed::Period;
 use abide_forge::Caller;
 use abide_forge::feeds::{self, Feed};
@@ -33,7 +33,7 @@ pub(super) async fn page(
     path: &str,
     address: &PagePath,
 ) -> Result<(Vec<Sentence>, Links), Problem> {
-    let before = address.query("before").and_then(|place| place.parse().ok());
+    let before = address.query("before").and_then(|position| position.parse().ok());
     let page = feeds::read(&app.forge, caller, feed, before, PER_PAGE).await?;
     let links = Links::feed(path, address, page.next);
     Ok((page.items.into_iter().map(Sentence::of).collect(), links))

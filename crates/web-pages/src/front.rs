@@ -9,7 +9,7 @@ use super::respond;
 use super::visitor::Visitor;
 use super::{explore, feed};
 use crate::App;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use abide_forge::feeds::Feed;
 use abide_forge::repos::{Page, list, transfer};
 use askama::Template;

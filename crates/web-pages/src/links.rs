@@ -36,7 +36,7 @@ impl Links {
     pub(crate) fn feed(path: &str, address: &PagePath, next: Option<i64>) -> Self {
         Self {
             previous: address.query("before").map(|_| without(path, address)),
-            next: next.map(|place| with(path, address, "before", &place.to_string())),
+            next: next.map(|key| with(path, address, "before", &key.to_string())),
         }
     }
 
@@ -47,14 +47,14 @@ impl Links {
         address: &PagePath,
         loaded: &mut Vec<E>,
         shown: usize,
-        place: impl Fn(&E) -> SortKey,
+        key: impl Fn(&E) -> SortKey,
     ) -> Self {
         let more = loaded.len() > shown;
         loaded.truncate(shown);
-        let last = loaded.last().filter(|_| more).map(place);
+        let last = loaded.last().filter(|_| more).map(key);
         Self {
             previous: address.query("before").map(|_| without(path, address)),
-            next: last.map(|place| with(path, address, "before", &format!("{}.{}", place.at.micros(), place.id))),
+            next: last.map(|key| with(path, address, "before", &format!("{}.{}", key.at.micros(), key.id))),
         }
     }
 }

@@ -115,7 +115,7 @@ async fn show(State(app): State<App>, member: Member, address: PagePath) -> Resu
     let part = Part::behind(address.behind(), PER_PAGE as i64 + 1);
     let mut items = inbox::list(&app.forge, caller, filter, part).await?;
     let waiting = inbox::waiting(&app.forge, caller).await?;
-    let links = Links::older("/notifications", &address, &mut items, PER_PAGE, Item::place);
+    let links = Links::older("/notifications", &address, &mut items, PER_PAGE, Item::sort_key);
     let frame = Frame::new(&app, &member.visitor, "Notifications");
     let until = frame.now.0.micros();
     let rows = items.into_iter().map(Row::of).collect();

@@ -171,12 +171,12 @@ async fn answer(app: &App, member: &Member, address: &PagePath, answer: Answer) 
     if error.class() != Class::Conflict {
         return Err(error.into());
     }
-    let told = match &error {
+    let message = match &error {
         LifeError::NameTaken => {
             "you already have a repository with this name; rename or delete yours first, then accept".to_owned()
         }
         other => rule(other),
     };
-    let page = offer_page(app, member, address, Some(sentence(&told))).await?;
+    let page = offer_page(app, member, address, Some(sentence(&message))).await?;
     Ok(respond::html(StatusCode::CONFLICT, &page))
 }

@@ -68,8 +68,8 @@ pub async fn identify_signed(
     }
     let read = tokio::time::timeout(MAX_TIME, to_bytes(body, MAX_BODY)).await;
     let Ok(Ok(body)) = read else {
-        let told = format!("the body of a signed request must not exceed {MAX_BODY} bytes");
-        return Ok((Err(told), Body::empty()));
+        let message = format!("the body of a signed request must not exceed {MAX_BODY} bytes");
+        return Ok((Err(message), Body::empty()));
     };
     let sent = match body.is_empty() {
         true => http_auth::Body::Empty,

@@ -121,9 +121,9 @@ impl Server {
     fn spawn(self: &Arc<Self>, stream: TcpStream, ip: IpAddr, held: ConnectionSlot, by_proxy: bool) {
         let io = TokioIo::new(Patient::new(stream, self.options.write_timeout));
         let server = self.clone();
-        let place = held.clone();
+        let slot = held.clone();
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-            let (server, held) = (server.clone(), place.clone());
+            let (server, held) = (server.clone(), slot.clone());
             async move { server.answer(request, Peer(ip), held, by_proxy).await }
         });
         let connection = hyper::server::conn::http1::Builder::new()

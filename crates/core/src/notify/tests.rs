@@ -115,7 +115,7 @@ fn who_is_told_and_why() {
     for &kind in KINDS {
         let topic = topic(kind, None).expect("a topic");
         for person in people() {
-            let reason = told(topic, &person);
+            let reason = super::reason(topic, &person);
             let say = format!("{kind} {person:?} -> {reason:?}");
             let Person { named, concerned, level, hearing, sight, .. } = person;
             let concerned = concerned && topic.subject == Subject::Repo;

@@ -57,9 +57,9 @@ pub struct Browser {
 }
 
 /// Opens a repository for a caller who may read it.
-pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Result<Browser, Access> {
+pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Result<Browser, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
-    let repo = open::open(forge, caller, door, Action::RepoRead).await?;
+    let repo = open::open(forge, caller, locator, Action::RepoRead).await?;
     of_repo(forge, caller, repo).await
 }
 
@@ -122,10 +122,10 @@ impl Browser {
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
-        let place = self.forge.browse().heavy(self.client).await?;
+        let slot = self.forge.browse().heavy(self.client).await?;
         let reader = self.reader.clone();
         let answered = blocking(move || {
-            let _place = place;
+            let _slot = slot;
             ask(&reader)
         });
         Ok(answered.await??)

@@ -9,8 +9,8 @@ pub mod fetch;
 pub mod maintain;
 pub mod push;
 pub mod reconcile;
+mod ref_list;
 pub mod snapshots;
-mod told;
 
 use crate::repos::open::{self, RepoLocator};
 use crate::{Fault, Forge};
@@ -24,7 +24,7 @@ pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
 pub use abide_git::ProtocolVersion;
 pub use abide_git::advertise::service as service_header;
 pub use abide_git::report::error_packet;
-pub use told::Told;
+pub use ref_list::RefList;
 
 /// Transport of a fetch or push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,13 +46,13 @@ impl Transport {
 }
 
 /// Hint for a client that used an old name: it keeps working, but there is a current one.
-fn moved_hint(forge: &Forge, door: &RepoLocator, repo: &Repo, transport: Transport) -> Option<String> {
+fn moved_hint(forge: &Forge, locator: &RepoLocator, repo: &Repo, transport: Transport) -> Option<String> {
     let settings = forge.settings();
     let base = match transport {
         Transport::Ssh => &settings.ssh_url,
         Transport::Http | Transport::Server => &settings.public_url,
     };
-    open::moved(door, repo).then(|| format!("this repository moved to {base}/{}.git", repo.slug()))
+    open::moved(locator, repo).then(|| format!("this repository moved to {base}/{}.git", repo.slug()))
 }
 
 /// Creates the bare directory if a crash right after the row's creation left it out.

@@ -4,7 +4,7 @@
 use super::context::announcement;
 use super::signed::{Signed, serve_state};
 use super::{GraspSettings, attached, context, left, spread};
-use crate::accounts::nostr::tell_of_new;
+use crate::accounts::nostr::record_new_account;
 use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::push::{Brought, finish};
@@ -144,7 +144,7 @@ async fn account(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
         Some(user) => Ok(user),
         None => {
             let user = nostr::repos::user_for(tx, npub).await?;
-            tell_of_new(tx, user, npub, None).await?;
+            record_new_account(tx, user, npub, None).await?;
             Ok(user)
         }
     }

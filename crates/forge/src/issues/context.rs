@@ -7,7 +7,7 @@ use crate::{Access, Caller, IssueSettings, Rate};
 use abide_core::event::{IssueRef, Payload};
 use abide_core::policy::{self, Action, IssueAction};
 use abide_core::{RepoId, UserId};
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
@@ -52,8 +52,8 @@ impl IssueContext {
     }
 
     /// Adds to the timeline; `false` if it was told already.
-    pub(super) async fn tell(&self, tx: &mut Tx, told: Told) -> Result<bool, StoreError> {
-        issues::timeline::append(tx, self.issue.id, self.who.user, &told).await
+    pub(super) async fn append_entry(&self, tx: &mut Tx, entry: NewEntry) -> Result<bool, StoreError> {
+        issues::timeline::append(tx, self.issue.id, self.who.user, &entry).await
     }
 
     /// Emits the event of a change. Readers take titles and texts from the live rows: the log outlives what

@@ -9,7 +9,7 @@ use abide_core::issues::references::{self, Found, Reference};
 use abide_core::policy::{self, Action};
 use abide_store::accounts::users::{self, User};
 use abide_store::issues::people::Why;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::{self, Repo, collaborators};
 use abide_store::{StoreError, Tx};
@@ -58,14 +58,14 @@ pub(super) async fn listen(
         if let Some((_, target)) = target(tx, &context.caller, &context.repo, reference).await?
             && target.id != context.issue.id
         {
-            let told = Told {
+            let entry = NewEntry {
                 kind: "cross-referenced",
                 source_repo: Some(context.repo.id),
                 source_issue: Some(context.issue.id),
                 once: Some(format!("issue:{}", context.issue.id)),
-                ..Told::default()
+                ..NewEntry::default()
             };
-            issues::timeline::append(tx, target.id, context.who.user, &told).await?;
+            issues::timeline::append(tx, target.id, context.who.user, &entry).await?;
         }
     }
     Ok(named)

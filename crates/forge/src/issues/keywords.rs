@@ -15,7 +15,7 @@ use abide_core::policy::{Action, IssueAction};
 use abide_core::{Oid, RepoId, UserId};
 use abide_git::read::Commit;
 use abide_store::accounts::users;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::pushes::Push;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
@@ -70,8 +70,9 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
                 reference,
                 settings: forge.settings().issues.clone(),
             };
-            let told: Result<(), IssueError> = forge.store().write(unit, |tx, unit| Box::pin(tell(tx, unit))).await;
-            match told {
+            let applied: Result<(), IssueError> =
+                forge.store().write(unit, |tx, unit| Box::pin(apply_reference(tx, unit))).await;
+            match applied {
                 Ok(()) => {}
                 Err(IssueError::Access(Access::Fault(fault))) => return Err(fault),
                 // What the pusher may not, a commit of theirs may not either.
@@ -119,22 +120,22 @@ struct Unit {
     settings: IssueSettings,
 }
 
-async fn tell(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
+async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let Some(here) = repos::by_id(tx, unit.here, unit.caller.user_id()).await? else { return Ok(()) };
     let Some((there, issue)) = involve::target(tx, &unit.caller, &here, &unit.reference).await? else { return Ok(()) };
     open_locked(tx, &unit.caller, there.id, Action::IssueComment).await?;
     let (caller, settings) = (unit.caller.clone(), unit.settings.clone());
     let mut context =
         IssueContext::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
-    let told = Told {
+    let entry = NewEntry {
         kind: "referenced",
         detail: json!({ "subject": unit.subject }),
         source_repo: Some(here.id),
         commit: Some(unit.commit.to_string()),
         once: Some(format!("commit:{}:{}", here.id, unit.commit)),
-        ..Told::default()
+        ..NewEntry::default()
     };
-    if !context.tell(tx, told).await? || !unit.reference.closes || context.issue.state == State::Closed {
+    if !context.append_entry(tx, entry).await? || !unit.reference.closes || context.issue.state == State::Closed {
         return Ok(());
     }
     if context.ensure(IssueAction::Close).is_ok() {

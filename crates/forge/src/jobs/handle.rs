@@ -84,7 +84,7 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
         },
         Some(Kind::GraspSpread) => match grasp::spread::run(forge, &payload(job)).await? {
             true => Ok(()),
-            false => Err(JobError::Final("the payload lacks the proposal; this job is queued with one".into())),
+            false => Err(JobError::Final("the payload lacks the PR event".into())),
         },
         Some(Kind::GraspSweep) => {
             let swept = grasp::sweep::sweep(forge).await?;
@@ -135,13 +135,13 @@ async fn prune_logs(forge: &Forge, deliveries_from: Timestamp) -> Result<(), Sto
 async fn prune(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().jobs.history);
     mail::prune(forge, before).await;
-    let told = forge.clock().now().minus(forge.settings().webhooks.retention);
-    prune_logs(forge, told).await?;
+    let deliveries_before = forge.clock().now().minus(forge.settings().webhooks.retention);
+    prune_logs(forge, deliveries_before).await?;
     forge
         .store()
-        .write((before, told), |tx, (before, told)| {
+        .write((before, deliveries_before), |tx, (before, deliveries_before)| {
             Box::pin(async move {
-                webhooks::prune_gone(tx, *told).await?;
+                webhooks::prune_gone(tx, *deliveries_before).await?;
                 jobs::prune(tx, *before).await?;
                 pushes::prune(tx, *before).await?;
                 sessions::prune(tx).await?;

@@ -71,7 +71,7 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
     // Nobody may read anything of a removed or deleted repository in their inbox.
     let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
     let context = context(tx, forge, event, topic, repo, &body.payload, concerned).await?;
-    if context.tell_everyone(tx).await? {
+    if context.notify_everyone(tx).await? {
         jobs::enqueue(tx, Kind::NotifyMail, json!({}), Some(event.seq.to_string())).await?;
     }
     Ok(())
@@ -143,19 +143,19 @@ async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>,
 
 impl NotifyContext<'_> {
     /// Goes through everyone whom it may concern. `true` if someone is to be told by mail too.
-    async fn tell_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
+    async fn notify_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
         let (repo, thread) = (self.repo.id, self.news.thread);
         let few = self.named.iter().chain(&self.concerned).chain(self.taking_part.keys());
         let few: Vec<_> = few.copied().collect::<BTreeSet<_>>().into_iter().collect();
         let people = notifications::people(tx, repo, self.issue, thread, &few).await?;
-        let mut mailed = self.tell_some(tx, &people).await?;
+        let mut mailed = self.notify_some(tx, &people).await?;
         if !matches!(self.topic.audience, Audience::Everyone | Audience::ConcernedAndWatchers) {
             return Ok(mailed);
         }
         let mut after = UserId::new(0);
         loop {
             let page = notifications::crowd(tx, repo, self.issue, thread, after, PAGE).await?;
-            mailed |= self.tell_some(tx, &page).await?;
+            mailed |= self.notify_some(tx, &page).await?;
             failpoint::hit(failpoint::NOTIFY_HALFWAY);
             match page.last() {
                 Some(last) if page.len() as i64 == PAGE => after = last.id,
@@ -165,20 +165,20 @@ impl NotifyContext<'_> {
     }
 
     /// Asks the rule about some people and writes a row for those who are told.
-    async fn tell_some(&self, tx: &mut Tx, people: &[Candidate]) -> Result<bool, StoreError> {
-        let mut told: BTreeMap<(Reason, bool), Vec<UserId>> = BTreeMap::new();
+    async fn notify_some(&self, tx: &mut Tx, people: &[Candidate]) -> Result<bool, StoreError> {
+        let mut by_reason: BTreeMap<(Reason, bool), Vec<UserId>> = BTreeMap::new();
         for candidate in people {
-            if let Some(reason) = notify::told(self.topic, &self.person(candidate)) {
+            if let Some(reason) = notify::reason(self.topic, &self.person(candidate)) {
                 let shown = reason.over(candidate.unread);
-                told.entry((shown, reason.is_mailed())).or_default().push(candidate.id);
+                by_reason.entry((shown, reason.is_mailed())).or_default().push(candidate.id);
             }
         }
         let mut mailed = false;
-        for ((reason, mail), people) in told {
+        for ((reason, mail), people) in by_reason {
             // What happens to their own repository, which is mailed by itself, is never out of their sight.
             let private = self.news.private && mail;
             let news = News { private, ..self.news.clone() };
-            mailed |= notifications::tell(tx, &news, reason, mail, &people).await? > 0 && mail;
+            mailed |= notifications::notify(tx, &news, reason, mail, &people).await? > 0 && mail;
         }
         Ok(mailed)
     }

@@ -72,7 +72,7 @@ pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Acce
 
 /// Marks a thread as read, or puts it away, as far as the caller has seen it.
 pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> Result<(), Access> {
-    let unit = (account(caller)?, item.thread, state, item.told_at);
+    let unit = (account(caller)?, item.thread, state, item.notified_at);
     forge
         .store()
         .write(unit, |tx, &(user, thread, state, seen)| {
@@ -112,8 +112,8 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
         return Ok(false);
     }
     // A look first, so that most pages write nothing.
-    let told = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
-    match told.filter(|item| item.state == State::Unread) {
+    let item = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
+    match item.filter(|item| item.state == State::Unread) {
         Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
         None => Ok(false),
     }

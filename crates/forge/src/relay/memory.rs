@@ -42,17 +42,17 @@ impl Memory {
     /// Takes bytes for a connection from this address, if its share and the budget leave so many.
     pub(super) fn take(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
         let taken = self.budget.take(ip.map(Network::of), bytes as u64)?;
-        self.tell();
+        self.report_used();
         Some(Held { bytes: Some(taken), memory: self.clone() })
     }
 
-    fn tell(&self) {
+    fn report_used(&self) {
         metrics::gauge!("abide_relay_held_bytes").set(self.budget.used() as f64);
     }
 
     /// Tells those who wait that bytes were given back.
     fn is_freed(&self) {
-        self.tell();
+        self.report_used();
         self.freed.notify_waiters();
     }
 

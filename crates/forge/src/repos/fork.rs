@@ -192,7 +192,7 @@ enum Written {
 /// Moves the copy to its place and writes its row; removes the copy if the row is refused.
 async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkError> {
     let id = unit.id;
-    draft.place(forge.layout(), id).await?;
+    draft.install(forge.layout(), id).await?;
     failpoint::hit(failpoint::FORK_PLACED);
     let written = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     let forked = match written {

@@ -45,9 +45,9 @@ impl RepoLocator {
 
 /// Finds the repository behind a door and asks the policy. A repository that the caller may not see is reported as not
 /// found.
-pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Action) -> Result<Repo, Access> {
+pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
-    let found = match door {
+    let found = match locator {
         RepoLocator::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
             (Ok(owner), Ok(name)) => {
                 let viewer = super::list::viewer(caller);
@@ -68,8 +68,8 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Ac
         }
     };
     let repo = judge(caller, found, action)?;
-    if let RepoLocator::Slug { owner, name } = door
-        && moved(door, &repo)
+    if let RepoLocator::Slug { owner, name } = locator
+        && moved(locator, &repo)
         && let (Ok(owner), Ok(name)) = (owner.parse(), name.parse())
         && let Err(error) = redirects::note_use(forge, &owner, &name, &repo).await
     {
@@ -91,8 +91,8 @@ async fn by_name(
 }
 
 /// Whether the repository behind a door has another slug now.
-pub fn moved(door: &RepoLocator, repo: &Repo) -> bool {
-    match door {
+pub fn moved(locator: &RepoLocator, repo: &Repo) -> bool {
+    match locator {
         RepoLocator::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
         RepoLocator::Id(_) | RepoLocator::Nostr { .. } => false,
     }

@@ -145,7 +145,7 @@ pub async fn thread(
     let Some(head) = head.filter(|head| Kind::of(head.kind).is_some()) else { return Ok(None) };
     let parts = Parts::find(&mut conn, governed, id, &head, now).await?;
     drop(conn);
-    let position = slot(forge, caller, parts.bytes).await?;
+    let slot = slot(forge, caller, parts.bytes).await?;
     let mut conn = forge.store().read().await?;
     let Some(root) = nostr::news::json(&mut conn, parts.n).await? else { return Ok(None) };
     let updates = nostr::query::json_within(&mut conn, &parts.updates, i64::MAX).await?;
@@ -153,7 +153,7 @@ pub async fn thread(
     drop(conn);
     let (governed, bytes) = (governed.clone(), parts.bytes);
     let made = move || {
-        let _place = position;
+        let _slot = slot;
         let events = |texts: Vec<(EventPosition, String)>| -> Vec<Event> {
             texts.into_iter().filter_map(|(_, json)| readable(&json)).collect()
         };

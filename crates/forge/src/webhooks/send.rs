@@ -177,7 +177,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
         }
         Err(error) => {
             tracing::info!(hook = %hook.id, %error, "a webhook delivery failed");
-            tried.error = Some(error.told());
+            tried.error = Some(error.public_message());
             if error.hides_the_host() {
                 // The time that a look-up takes tells a name of the operator's network from one that is not there.
                 tried.duration = Duration::ZERO;

@@ -106,7 +106,7 @@ pub async fn addresses(
     let list = Json::from(named.iter().map(one).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
     for row in conn.all(&SLOTS, params![list]).await? {
-        let address = usize::try_from(row.int("place")?).ok().and_then(|place| named.get(place));
+        let address = usize::try_from(row.int("place")?).ok().and_then(|index| named.get(index));
         if let Some(address) = address {
             found.insert(address.clone(), Link { steps: row.int("steps")?, is_repo: address.0 == 30_617 });
         }

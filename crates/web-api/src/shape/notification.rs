@@ -61,7 +61,7 @@ impl Notification {
             subject: NotificationSubject { title: item.title.clone(), latest_comment_url: url.clone(), url, kind },
             reason: item.reason.as_str(),
             unread: item.state == State::Unread,
-            updated_at: time(item.told_at),
+            updated_at: time(item.notified_at),
             last_read_at: item.read_at.map(time),
             url: thread_url(app, item, ""),
             subscription_url: thread_url(app, item, "/subscription"),
@@ -86,7 +86,7 @@ impl ThreadSubscription {
             subscribed: !item.muted,
             ignored: item.muted,
             reason: Some(item.reason.as_str().to_owned()),
-            created_at: time(item.told_at),
+            created_at: time(item.notified_at),
             url: thread_url(app, item, "/subscription"),
             thread_url: thread_url(app, item, ""),
         }

@@ -8,7 +8,7 @@ use crate::links::Links;
 use crate::path::PagePath;
 use crate::repo::Shown;
 use crate::respond;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use crate::visitor::Visitor;
 use abide_forge::feeds::Feed;
 use askama::Template;

@@ -62,7 +62,7 @@ fn page(
     title: &'static str,
     mut people: Vec<Person>,
 ) -> axum::response::Response {
-    let links = Links::older(&format!("/{}/{}", side.name, side.tab), address, &mut people, PER_PAGE, Person::place);
+    let links = Links::older(&format!("/{}/{}", side.name, side.tab), address, &mut people, PER_PAGE, Person::sort_key);
     let nobody =
         if side.tab == "followers" { "This account has no followers." } else { "This account follows no one." };
     let frame = Frame::new(app, visitor, format!("{title} · {}", side.name));

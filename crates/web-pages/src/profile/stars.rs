@@ -42,7 +42,7 @@ pub(super) async fn show(app: &App, visitor: &Visitor, address: &PagePath) -> Sh
     let (kept, links) = if query.trim().is_empty() && order == StarOrder::Starred {
         let part = Part::behind(address.behind(), PER_PAGE as i64 + 1);
         let (mut kept, _) = star::of_user(&app.forge, &caller, user, part).await?;
-        let links = Links::older(&path, address, &mut kept, PER_PAGE, Kept::place);
+        let links = Links::older(&path, address, &mut kept, PER_PAGE, Kept::sort_key);
         (kept, links)
     } else {
         let page = address.page();

@@ -143,5 +143,5 @@ fn part(address: &PagePath) -> Part {
 }
 
 fn links(head: &Head, page: &str, address: &PagePath, people: &mut Vec<Person>) -> Links {
-    Links::older(&format!("{}/{page}", head.url), address, people, PER_PAGE, Person::place)
+    Links::older(&format!("{}/{page}", head.url), address, people, PER_PAGE, Person::sort_key)
 }

@@ -28,13 +28,13 @@ struct ComparePage {
 }
 
 struct Compared {
-    told: String,
+    distance: String,
     commits: Vec<CommitLine>,
     diff: DiffShown,
     newest: String,
 }
 
-const PROPOSALS: usize = 200;
+const MAX_SUGGESTIONS: usize = 200;
 
 /// `GET /{owner}/{repo}/compare/{base}...{head}`: the form that people type.
 pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
@@ -65,15 +65,15 @@ async fn page(app: &App, room: &Room, base: &str, head: &str, file: Option<usize
         head: room.head(app, "branches").await,
         base: base.to_owned(),
         head_name: head.to_owned(),
-        names: proposals(room),
+        names: ref_names(room),
         result,
         trouble,
     }))
 }
 
-fn proposals(room: &Room) -> Vec<String> {
+fn ref_names(room: &Room) -> Vec<String> {
     let of_kind = |prefix: &'static str| {
-        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(PROPOSALS);
+        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(MAX_SUGGESTIONS);
         refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix).map(str::to_owned))
     };
     of_kind("refs/heads/").chain(of_kind("refs/tags/")).collect()
@@ -85,14 +85,14 @@ async fn compare(room: &Room, base: &str, head: &str, file: Option<usize>) -> Re
     let (from, to) = (room.browser.revision(base).await?, room.browser.revision(head).await?);
     let comparison = room.browser.compare(from.commit, to.commit).await?;
     Ok(Compared {
-        told: told(&comparison, base),
+        distance: distance(&comparison, base),
         commits: comparison.commits.iter().map(CommitLine::from).collect(),
         diff: DiffShown::of(&comparison.diff, &here, file),
         newest: to.commit.to_string(),
     })
 }
 
-fn told(comparison: &Comparison, base: &str) -> String {
+fn distance(comparison: &Comparison, base: &str) -> String {
     let distance = comparison.distance;
     let more = if distance.exact { "" } else { "at least " };
     let ahead = count(distance.ahead, "commit", "commits");

@@ -85,14 +85,14 @@ pub(crate) type Shown = Result<Response, Elsewhere>;
 
 /// The doors that an address may mean, in the order in which they are tried. A name is followed by `.git` at times; what
 /// a key calls its repository is any text, and may itself end so.
-fn doors(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
+fn locators(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
     let (owner, typed) = (address.segment(0), address.segment(1));
     let bare = typed.strip_suffix(".git");
     match nip19::parse_npub(owner) {
         Err(_) => (RepoLocator::slug(owner, bare.unwrap_or(typed)), None),
         Ok(owner) => {
-            let door = |raw: &str| RepoLocator::Nostr { owner, identifier: decoded(raw) };
-            (door(typed), bare.map(door))
+            let locator = |raw: &str| RepoLocator::Nostr { owner, identifier: decoded(raw) };
+            (locator(typed), bare.map(locator))
         }
     }
 }
@@ -112,15 +112,15 @@ impl Room {
     /// Opens the repository that the address names. An old name leads to the same page under the present one.
     pub(super) async fn open(app: &App, visitor: Visitor, address: &PagePath) -> Result<Self, Elsewhere> {
         let (owner, typed) = (address.segment(0), address.segment(1));
-        let (door, other) = doors(address);
+        let (locator, other) = locators(address);
         let caller = visitor.caller();
-        let mut found = browse::open(&app.forge, &caller, &door).await;
+        let mut found = browse::open(&app.forge, &caller, &locator).await;
         if let (Err(Access::NotFound), Some(other)) = (&found, &other) {
             found = browse::open(&app.forge, &caller, other).await;
         }
         let browser = match found {
             Err(Access::NotFound) => {
-                return Err(waiting::or_nothing(app, &visitor, address, other.as_ref().unwrap_or(&door)).await);
+                return Err(waiting::or_nothing(app, &visitor, address, other.as_ref().unwrap_or(&locator)).await);
             }
             found => found?,
         };
@@ -192,10 +192,11 @@ impl Room {
     }
 
     /// The refusal of a path that cannot be shown: one that does not exist names the path, the branch and the way back.
-    pub(super) fn no_path(&self, place: &CommitPath, error: BrowseError) -> Problem {
+    pub(super) fn no_path(&self, commit_path: &CommitPath, error: BrowseError) -> Problem {
         match error {
             BrowseError::Object(ObjectError::NotFound) => {
-                let detail = format!("\"{}\" does not exist on {}.", text::shown(&place.path), place.name());
+                let detail =
+                    format!("\"{}\" does not exist on {}.", text::shown(&commit_path.path), commit_path.name());
                 Problem::absent(detail).back_to(format!("/{}", self.repo().slug()))
             }
             other => other.into(),
@@ -221,8 +222,8 @@ impl Room {
         let issues = issues::counts(&app.forge, repo).await.unwrap_or_default().open;
         let fork_of = match repo.fork_of {
             Some(id) => {
-                let door = RepoLocator::Id(id.to_string());
-                let source = open::open(&app.forge, &self.visitor.caller(), &door, Action::RepoRead).await;
+                let locator = RepoLocator::Id(id.to_string());
+                let source = open::open(&app.forge, &self.visitor.caller(), &locator, Action::RepoRead).await;
                 source.ok().map(|source| source.slug())
             }
             None => None,

@@ -24,9 +24,9 @@ const READ_WHOLE: usize = 1024 * 1024;
 /// `GET /{owner}/{repo}/raw/{ref}/{path}`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await;
-    let entry = entry.map_err(|error| room.no_path(&place, error))?;
+    let commit_path = room.browser.resolve(&address.rest(3)).await?;
+    let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
+    let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     if !matches!(entry.kind, EntryKind::File | EntryKind::Executable | EntryKind::Symlink) {
         return Err(Problem::absent("This file does not exist on this branch, tag or commit.").into());
     }
@@ -36,7 +36,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
         return Ok(protect(StatusCode::NOT_MODIFIED.into_response(), &tag));
     }
     let size = entry.size.unwrap_or_default();
-    let name = last_segment(&place.path);
+    let name = last_segment(&commit_path.path);
     let (body, is_text) = match size <= READ_WHOLE as u64 {
         true => {
             let blob = room.browser.blob(entry.oid, READ_WHOLE).await?;

@@ -25,8 +25,8 @@ struct TombstonePage {
 }
 
 /// The answer at a door behind which nothing was found: what is left of the visitor's own repository, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, door: &RepoLocator) -> Elsewhere {
-    let repo = match restore::tombstone(&app.forge, &visitor.caller(), door).await {
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, locator: &RepoLocator) -> Elsewhere {
+    let repo = match restore::tombstone(&app.forge, &visitor.caller(), locator).await {
         Ok(found) => found,
         Err(fault) => return fault.into(),
     };

@@ -25,16 +25,16 @@ struct WaitingPage {
 }
 
 /// The answer at a door behind which nothing was found: what waits there, what is left of a deleted one, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, door: &RepoLocator) -> Elsewhere {
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, locator: &RepoLocator) -> Elsewhere {
     let front = address.reads() && address.segment(2).is_empty();
-    if let (RepoLocator::Nostr { owner, identifier }, true) = (door, front) {
+    if let (RepoLocator::Nostr { owner, identifier }, true) = (locator, front) {
         match status::of(&app.forge, &visitor.caller(), owner, identifier).await {
             Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, address, waiting),
             Ok(_) => (),
             Err(fault) => return fault.into(),
         }
     }
-    tombstone::or_nothing(app, visitor, address, door).await
+    tombstone::or_nothing(app, visitor, address, locator).await
 }
 
 fn page(app: &App, visitor: &Visitor, address: &PagePath, waiting: Waiting) -> Elsewhere {

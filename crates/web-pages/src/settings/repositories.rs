@@ -75,13 +75,13 @@ pub(super) async fn restore(
         Class::Gone => StatusCode::GONE,
         _ => return Err(error.into()),
     };
-    let told = match error {
+    let message = match error {
         LifeError::NameTaken => {
             "you already have another repository with this name; restore this one under a different name".to_owned()
         }
         ref other => rule(other),
     };
-    let refused = Refused { id: id.to_owned(), typed: typed.unwrap_or_default(), status, error: sentence(&told) };
+    let refused = Refused { id: id.to_owned(), typed: typed.unwrap_or_default(), status, error: sentence(&message) };
     let page = form.text("page").parse().unwrap_or(1);
     let shown = list(&app, &member, &address, page, Some(&refused)).await?;
     // What is not in the list is no matter of the list.

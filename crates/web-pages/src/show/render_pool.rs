@@ -74,7 +74,7 @@ impl RenderPool {
         let slot = tokio::time::timeout(PATIENCE, self.slot(client)).await.map_err(|_| crowded())??;
         let (done, result) = oneshot::channel();
         let job = move || {
-            let _place = slot;
+            let _slot = slot;
             // Nobody waits any more for work whose client is gone.
             drop(done.send(work()));
         };

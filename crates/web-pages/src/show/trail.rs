@@ -27,7 +27,7 @@ struct Meta {
 }
 
 /// What was done, in words; `None` for actions on accounts, and for unknown ones.
-pub(crate) fn told(action: &str, meta: &str) -> Option<String> {
+pub(crate) fn describe(action: &str, meta: &str) -> Option<String> {
     let action: Action = action.parse().ok()?;
     let meta: Meta = serde_json::from_str(meta).unwrap_or_default();
     let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "?".into());
@@ -202,9 +202,9 @@ mod tests {
                 "Description changed",
             ),
         ] {
-            assert_eq!(told(action, meta).as_deref(), Some(expected));
+            assert_eq!(describe(action, meta).as_deref(), Some(expected));
         }
-        assert_eq!(told("repo_renamed", "nonsense").as_deref(), Some("Renamed from ? to ?"));
-        assert_eq!(told("something_else", "{}"), None);
+        assert_eq!(describe("repo_renamed", "nonsense").as_deref(), Some("Renamed from ? to ?"));
+        assert_eq!(describe("something_else", "{}"), None);
     }
 }

@@ -19,7 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 /// Looks at requests for `/` and lets all others pass.
-pub(crate) async fn door(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn relay_requests(State(app): State<App>, request: Request, next: Next) -> Response {
     let relay = app.forge.relay();
     if request.uri().path() != "/" || request.method() != Method::GET {
         return next.run(request).await;

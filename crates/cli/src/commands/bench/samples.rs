@@ -50,8 +50,8 @@ pub(super) fn in_turn(
 ) -> Result<Vec<Samples>, Failure> {
     let mut samples = vec![Samples::default(); sides];
     for round in 0..=rounds {
-        for place in 0..sides {
-            let side = if round % 2 == 0 { place } else { sides - 1 - place };
+        for turn in 0..sides {
+            let side = if round % 2 == 0 { turn } else { sides - 1 - turn };
             let took = run(side, round)?;
             if round > 0 {
                 samples[side].push(took.as_secs_f64() * 1e3);

@@ -15,7 +15,7 @@ pub use header::{by_header, ensure_account};
 pub use link::{confirm, link, unlink};
 pub use login::login;
 
-pub(crate) use login::tell_of_new;
+pub(crate) use login::record_new_account;
 
 use super::confirm::ConfirmError;
 use super::throttle;

@@ -254,9 +254,9 @@ async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Resu
         work.verdicts.refuse_by_rule(&repo.default_branch, refs);
         return Ok(if work.verdicts.none_left() { Judged::Done } else { Judged::Go(None) });
     };
-    let mut places = vec![forge.layout().repo(repo.id)];
-    places.extend(work.objects.as_ref().and_then(Connected::area).map(Path::to_owned));
-    match decide(forge, coordinate, order, &View::of(refs, places)).await? {
+    let mut object_dirs = vec![forge.layout().repo(repo.id)];
+    object_dirs.extend(work.objects.as_ref().and_then(Connected::area).map(Path::to_owned));
+    match decide(forge, coordinate, order, &View::of(refs, object_dirs)).await? {
         Decision::Go(mut plan) => {
             if let Some(area) = work.objects.as_ref().and_then(Connected::area) {
                 let (objects, owner, from) = (area.join("objects"), coordinate.owner, work.caller.ip);

@@ -95,10 +95,10 @@ impl Admissions {
         } else if let Err(mpsc::error::SendError(pending)) = self.sender.send(pending) {
             pending.answer(stopping());
         }
-        self.tell_length();
+        self.report_queue_bytes();
     }
 
-    fn tell_length(&self) {
+    fn report_queue_bytes(&self) {
         metrics::gauge!("abide_relay_queue_bytes").set(self.room.used() as f64);
     }
 }
@@ -119,7 +119,7 @@ fn stopping() -> Answer {
 
 fn failed(error: &crate::Fault) -> Answer {
     tracing::warn!(%error, "cannot process an event");
-    Answer::Refused(Refusal::new(Prefix::Error, error.told()))
+    Answer::Refused(Refusal::new(Prefix::Error, error.public_message()))
 }
 
 /// Admits events until `stop` is cancelled and the queue is empty.
@@ -148,7 +148,7 @@ pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
             if !fresh.is_empty() && verified.send(fresh).await.is_err() {
                 break;
             }
-            admissions.tell_length();
+            admissions.report_queue_bytes();
         }
         drop(verified);
     };
@@ -159,7 +159,7 @@ pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
                 batch.into_iter().partition(|verified| matches!(verified.parsed, Parsed::Related | Parsed::Profile));
             related::admit(forge, related).await;
             lanes.take(grasp);
-            admissions.tell_length();
+            admissions.report_queue_bytes();
         }
         lanes.finish().await;
     };

@@ -84,7 +84,7 @@ pub(super) async fn complete(forge: &Forge, repo: RepoId, mut said: Json) -> Res
     if let (Some(repo), Some(update)) = (found, moved(&said)) {
         // What cannot be read, or not now, is not worth losing the rest for.
         match timeout(PATIENCE, look(forge, repo, update)).await {
-            Ok(Ok(brought)) => brought.tell(&mut said),
+            Ok(Ok(brought)) => brought.add_to(&mut said),
             Ok(Err(error)) => tracing::warn!(error, "the commits of a push could not be read for a webhook"),
             Err(_) => tracing::warn!("reading the commits of a push for a webhook took too long"),
         }
@@ -108,7 +108,7 @@ struct Brought {
 }
 
 impl Brought {
-    fn tell(self, said: &mut Json) {
+    fn add_to(self, said: &mut Json) {
         said["forced"] = self.forced.into();
         // What is no longer here stays as the event told it.
         if !self.commits.is_empty() {
@@ -164,9 +164,9 @@ fn read(
         true => reader.brought(base, head, limits.commits, limits.walk).unwrap_or_default(),
         false => Vec::new(),
     };
-    let told = |commit: &Commit| shape(reader, urls, commit);
-    let commits = brought.iter().rev().map(told).collect();
-    let head = reader.commit(head).ok().as_ref().map(told);
+    let shaped = |commit: &Commit| shape(reader, urls, commit);
+    let commits = brought.iter().rev().map(shaped).collect();
+    let head = reader.commit(head).ok().as_ref().map(shaped);
     Ok(Brought { forced, commits, head })
 }
 

@@ -209,7 +209,7 @@ async fn a_thread_stands_once_in_the_inbox_with_its_strongest_reason(
     let items = world.items(&world.bob, false).await;
     assert_eq!(items.len(), 1);
     assert_eq!(items[0].reason, Reason::Mention, "the mention is not hidden by what came after");
-    assert_eq!(items[0].told_at, abide_core::Clock::now(&world.rig.clock));
+    assert_eq!(items[0].notified_at, abide_core::Clock::now(&world.rig.clock));
 
     // Read on its page; what comes then is another matter.
     assert!(inbox::opened(world.forge(), &world.bob, &world.repo, &issue).await.expect("opened"));

@@ -68,7 +68,7 @@ struct Happened {
 enum What {
     Said { id: String, body: Arc<str>, edited: bool, can_edit: bool },
     Labelled { label: String, colour: String, on: bool },
-    Told { text: String, to: Option<(String, String)> },
+    Change { text: String, to: Option<(String, String)> },
 }
 
 const PER_PAGE: usize = 50;
@@ -181,7 +181,7 @@ async fn page(
 fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<str>>) -> Happened {
     let detail = |name: &str| entry.detail[name].as_str().unwrap_or_default().to_owned();
     let within = |name: &str, part: &str| entry.detail[name][part].as_str().unwrap_or_default().to_owned();
-    let told = |text: String| What::Told { text, to: None };
+    let change = |text: String| What::Change { text, to: None };
     let what = match (entry.kind.as_str(), &entry.comment, &entry.source) {
         (_, Some(said), _) => What::Said {
             id: said.id.to_string(),
@@ -196,23 +196,23 @@ fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<st
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let name = format!("{slug}#{} {}", source.number, source.title);
             let url = format!("/{slug}/issues/{}", source.number);
-            What::Told { text: "mentioned this in".into(), to: Some((url, name)) }
+            What::Change { text: "mentioned this in".into(), to: Some((url, name)) }
         }
         ("referenced" | "closed", ..) if entry.commit.is_some() => {
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let commit = entry.commit.clone().unwrap_or_default();
             let name = format!("{} {}", commit.get(..10).unwrap_or(&commit), detail("subject"));
             let text = if entry.kind == "closed" { "closed this with" } else { "mentioned this in" };
-            What::Told { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
+            What::Change { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
         }
-        ("closed", ..) => told(format!("closed this as {}", detail("state_reason").replace('_', " "))),
-        ("reopened", ..) => told("reopened this".into()),
-        ("renamed", ..) => told(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
-        ("assigned", ..) => told(format!("assigned {}", detail("assignee"))),
-        ("unassigned", ..) => told(format!("unassigned {}", detail("assignee"))),
-        ("milestoned", ..) => told(format!("added this to the {} milestone", within("milestone", "title"))),
-        ("demilestoned", ..) => told(format!("removed this from the {} milestone", within("milestone", "title"))),
-        (other, ..) => told(other.to_owned()),
+        ("closed", ..) => change(format!("closed this as {}", detail("state_reason").replace('_', " "))),
+        ("reopened", ..) => change("reopened this".into()),
+        ("renamed", ..) => change(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
+        ("assigned", ..) => change(format!("assigned {}", detail("assignee"))),
+        ("unassigned", ..) => change(format!("unassigned {}", detail("assignee"))),
+        ("milestoned", ..) => change(format!("added this to the {} milestone", within("milestone", "title"))),
+        ("demilestoned", ..) => change(format!("removed this from the {} milestone", within("milestone", "title"))),
+        (other, ..) => change(other.to_owned()),
     };
     let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), |name| name.shown().into_owned());
     Happened { who, at: entry.created_at, what }

@@ -15,7 +15,7 @@ use crate::show::text::readable;
 use crate::visitor::Visitor;
 use abide_forge::notify::inbox;
 use abide_forge::threads::list::Kind;
-use abide_forge::threads::show::{self as threads, Thread, What as Told};
+use abide_forge::threads::show::{self as threads, Thread, What as Entry};
 use abide_nostr::nip19;
 use askama::Template;
 use axum::extract::State;
@@ -96,8 +96,8 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, addr
 /// The thread's text and all that was said on it, rendered in one go.
 async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Arc<str>, Vec<Happened>), Problem> {
     let comments = thread.entries.iter().filter_map(|entry| match &entry.what {
-        Told::Said(text) => Some(text.clone()),
-        Told::Became(..) | Told::Updated(_) => None,
+        Entry::Said(text) => Some(text.clone()),
+        Entry::Became(..) | Entry::Updated(_) => None,
     });
     let texts = std::iter::once(text.to_owned()).chain(comments).collect();
     let mut rendered = rendered(app, room, texts).await?.into_iter();
@@ -109,12 +109,12 @@ async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Ar
         shown: readable(&entry.author),
         at: entry.at,
         what: match &entry.what {
-            Told::Said(_) => What::Said(rendered.next().unwrap_or_default()),
-            Told::Became(status) => {
+            Entry::Said(_) => What::Said(rendered.next().unwrap_or_default()),
+            Entry::Became(status) => {
                 let (word, class) = badge(*status, issue);
                 What::Became(word, class)
             }
-            Told::Updated(commit) => What::Updated(short(commit.as_deref().unwrap_or_default())),
+            Entry::Updated(commit) => What::Updated(short(commit.as_deref().unwrap_or_default())),
         },
     });
     Ok((body, happened.collect()))

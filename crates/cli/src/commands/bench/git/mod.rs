@@ -156,7 +156,7 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
             large::measure(&bench, u64::from(args.large_size), &mut report)?;
         }
         if let Some(signer) = bench.signer {
-            signer.tell(&mut report);
+            signer.report_to(&mut report);
         }
     }
     Ok(report)

@@ -90,7 +90,7 @@ impl Signer {
         }
     }
 
-    pub(super) fn tell(self, report: &mut Report) {
+    pub(super) fn report_to(self, report: &mut Report) {
         report.add(Line::new("publishing a state", Unit::Milliseconds, self.states.into_inner()));
     }
 }

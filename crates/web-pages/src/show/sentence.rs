@@ -62,8 +62,8 @@ impl Sentence {
     /// The address of the object of the sentence; without one, of its subject.
     pub(crate) fn target(&self) -> &str {
         let leads = |piece: &Piece| matches!(piece, Piece::Link(..));
-        let place = self.pieces.iter().skip(1).position(leads).map_or(0, |place| place + 1);
-        match self.pieces.get(place) {
+        let index = self.pieces.iter().skip(1).position(leads).map_or(0, |index| index + 1);
+        match self.pieces.get(index) {
             Some(Piece::Link(_, to)) => to,
             _ => "/",
         }
@@ -203,13 +203,13 @@ mod tests {
     }
 
     fn sentence(event: FeedEvent) -> Sentence {
-        let place =
+        let repo =
             FeedRepo { id: RepoId::new(1), owner: handle("ann"), name: "tool".parse().unwrap(), identifier: None };
         let follow = matches!(event, FeedEvent::Follow(_));
         Sentence::of(Item {
             seq: 1,
             actor: Some((UserId::new(1), handle("bob"))),
-            repo: (!follow).then_some(place),
+            repo: (!follow).then_some(repo),
             public: true,
             event,
             title: String::new(),
