@@ -11,13 +11,13 @@ use abide_store::{Options, Store};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a process is to the others that share its database.
+/// Role of a process among those that share its database.
 pub(crate) enum Part {
     /// A server, with the addresses that it really listens at.
     Server {
         /// Where HTTP is reached.
         public_url: String,
-        /// What SSH clone addresses start with.
+        /// Prefix of SSH clone URLs.
         ssh_url: String,
     },
     /// A command beside the servers.

@@ -54,7 +54,7 @@ impl Reason {
 }
 
 words! {
-    /// What a thread is about.
+    /// Kind of a thread's subject.
     Subject {
         /// An issue.
         Issue = "issue",
@@ -78,7 +78,7 @@ words! {
 }
 
 words! {
-    /// What someone may see of an event.
+    /// Visibility of an event for one person.
     Sight {
         /// Nothing: they may not read the repository.
         Nothing = "nothing",
@@ -89,7 +89,7 @@ words! {
     }
 }
 
-/// What someone said about a thread, or what followed from what they did.
+/// Someone's subscription to a thread, chosen by them or made by their actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
     /// Nothing.
@@ -100,18 +100,17 @@ pub enum Hearing {
     Muted,
 }
 
-/// What the decision needs to know of someone.
+/// Facts about a person that decide whether they are notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Person {
     /// They made it happen.
     pub actor: bool,
     /// Their account is suspended.
     pub suspended: bool,
-    /// What they may see now.
     pub sight: Sight,
     /// How much they want to be told about the repository.
     pub level: WatchLevel,
-    /// What holds between them and the thread.
+    /// Their subscription to the thread.
     pub hearing: Hearing,
     /// The event names them.
     pub named: bool,
@@ -121,7 +120,7 @@ pub struct Person {
 
 /// Decides whether someone is told of an event, and why.
 ///
-/// Whom a text names directly, and who is asked to review, hears of it although they ignore the repository or muted the
+/// Mentions and review requests notify people although they ignore the repository or muted the
 /// thread: someone speaks to them.
 pub fn reason(topic: Topic, person: &Person) -> Option<Reason> {
     if person.actor || person.suspended {

@@ -1,4 +1,4 @@
-//! What every use case works with.
+//! Context of every use case.
 
 use crate::accounts::password::Hashing;
 use crate::accounts::standing::Standing;
@@ -147,7 +147,7 @@ impl Forge {
         &self.inner.snapshots
     }
 
-    /// What browsing remembers.
+    /// Caches of browsing.
     pub(crate) fn browse(&self) -> &browse::Shared {
         &self.inner.browse
     }
@@ -200,7 +200,7 @@ impl Forge {
 pub struct Caller {
     /// Who.
     pub actor: Actor,
-    /// What the token they came with is good for; `None` where no token is involved (SSH key, command line).
+    /// Scopes of the caller's token; `None` where no token is involved (SSH key, command line).
     pub scopes: Option<Scopes>,
     /// From where.
     pub ip: Option<IpAddr>,
@@ -219,7 +219,7 @@ impl Caller {
         Self::of(Actor::Anonymous, ip)
     }
 
-    /// Whoever runs the server, at its command line or by its clock.
+    /// The operator: command line and background jobs.
     pub fn operator() -> Self {
         Self::of(Actor::Operator, None)
     }
@@ -238,7 +238,7 @@ impl Caller {
         }
     }
 
-    /// Whose slots the caller takes where git works for them.
+    /// Client whose git slots the caller takes.
     pub fn client(&self) -> Client {
         match self.actor {
             Actor::Operator => Client::SERVER,

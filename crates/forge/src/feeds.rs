@@ -20,7 +20,7 @@ const POPULAR: i64 = 100;
 /// Part of a feed.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// What the reader may know of, newest first.
+    /// Events that the reader may see, newest first.
     pub items: Vec<Item>,
     /// Where the next page begins, if there may be one.
     pub next: Option<i64>,
@@ -76,7 +76,7 @@ impl Tail {
         Ok(Self { forge: forge.clone(), viewer: viewer(caller), position })
     }
 
-    /// What came since the last call and may be known now, oldest first. Empty if nothing did within a time, so that a
+    /// New visible events since the last call, oldest first. Empty if none came within a time, so that a
     /// sign of life can be given.
     pub async fn next(&mut self, patience: Duration) -> Result<Vec<Item>, Fault> {
         let mut numbered = self.forge.numbered().subscribe();
@@ -103,7 +103,7 @@ impl Tail {
     }
 }
 
-/// What is popular and may be read by the caller, the most popular first.
+/// Popular repositories that the caller may read, the most popular first.
 pub async fn popular(forge: &Forge, caller: &Caller, period: Period, limit: i64) -> Result<Vec<Repo>, Fault> {
     Ok(trending::list(&mut *forge.store().read().await?, period, viewer(caller), limit).await?)
 }

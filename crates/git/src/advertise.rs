@@ -82,7 +82,7 @@ pub fn receive_pack<S: Deref<Target = Snapshot>>(snapshot: S, agent: &str, versi
     Listed::new(snapshot, Form::Receive(Old { version, capabilities }))
 }
 
-/// What a client fetching with version 0 or 1 hears: HEAD, refs and peeled tags with git's capabilities for requests that
+/// Advertisement for fetches with version 0 or 1: HEAD, refs and peeled tags with git's capabilities for requests that
 /// stand for themselves, or for a conversation.
 pub fn upload_pack<S: Deref<Target = Snapshot>>(
     snapshot: S,

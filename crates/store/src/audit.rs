@@ -150,7 +150,7 @@ pub(crate) async fn seal(
     Ok((head, sealed))
 }
 
-/// What a look at the whole chain found.
+/// Result of checking the whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainReport {
     /// Rows with a valid seal.
@@ -211,7 +211,7 @@ pub struct Filter {
 pub struct Named {
     /// The row.
     pub record: Record,
-    /// What the actor is called.
+    /// Name of the actor.
     pub actor: Option<Handle>,
     /// `owner/name` of the repository, if it is there.
     pub repo: Option<String>,

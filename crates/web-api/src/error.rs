@@ -1,4 +1,4 @@
-//! What went wrong, in the body that GitHub's clients read.
+//! Errors, in the body that GitHub's clients read.
 //!
 //! A denial of something the caller may not know of is a 404 like any other. What is the machine's fault is logged in
 //! full and told in short.
@@ -41,7 +41,7 @@ pub(super) struct ApiError {
     retry_after: Option<i64>,
 }
 
-/// What is wrong with one field.
+/// Error of one field.
 #[derive(Debug, Serialize, ToSchema)]
 struct FieldError {
     resource: &'static str,
@@ -50,7 +50,7 @@ struct FieldError {
     message: String,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Error)]
 pub(super) struct Body<'a> {
@@ -303,7 +303,7 @@ impl From<SearchError> for ApiError {
     }
 }
 
-/// What is missing inside a repository that the caller may read.
+/// Objects missing in a repository that the caller may read.
 impl From<BrowseError> for ApiError {
     fn from(error: BrowseError) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! What happened: by pages, and as it happens.
+//! Events: by pages, and as a live stream.
 
 use super::error::ApiError;
 use super::keyset::Keyset;
@@ -95,7 +95,7 @@ pub(super) async fn stream(
     let standing = auth::standing(&headers, &caller);
     let following = Following { app, tail, standing, end: Instant::now() + LIFE, _slot: slot };
     let mut response = Sse::new(stream(following)).into_response();
-    // What stands between would collect it otherwise.
+    // Proxies would buffer the stream otherwise.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
 }
@@ -110,7 +110,7 @@ struct Following {
 }
 
 impl Following {
-    /// What is to be said next; `None` if nothing more is.
+    /// The next message; `None` at the end.
     async fn next(&mut self) -> Option<Vec<sse::Event>> {
         let silent_until = Instant::now() + SILENCE;
         while Instant::now() < self.end {
@@ -140,7 +140,7 @@ fn said(app: &App, item: &Item) -> sse::Event {
     sse::Event::default().id(item.seq.to_string()).data(data)
 }
 
-/// What a stream says: each event under its id, a comment where nothing happens, and nothing more once the server stops
+/// Messages of a stream: each event under its id, a comment where nothing happens, and nothing more once the server stops
 /// or whoever listens lost what they came in with.
 fn stream(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     let stop = following.app.stop.clone();

@@ -43,12 +43,12 @@ pub(crate) struct Meter {
     hour: Mutex<Hour>,
 }
 
-/// Whose requests are counted together.
+/// Callers whose requests share a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Account(UserId),
     Address(Option<Network>),
-    /// Whoever comes when all places are taken.
+    /// Callers for whom no counter is left.
     Others,
 }
 

@@ -39,7 +39,7 @@ impl Paged {
     fn parse(path: &str, query: &str) -> Result<Self, ApiError> {
         let mut paged = Self { per_page: DEFAULT, page: 1, path: path.to_owned(), rest: Vec::new() };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            // What is no number counts as not given, as at GitHub.
+            // A value that is no number is ignored, as at GitHub.
             match pair.split_once('=') {
                 Some(("per_page", value)) => paged.per_page = size(value),
                 Some(("page", value)) => paged.page = value.parse().unwrap_or(1).max(1),

@@ -1,6 +1,6 @@
-//! What is wrong with a form, field by field.
+//! Errors of a form, by field.
 
-/// What is wrong, by field; the empty name stands for the form as a whole.
+/// Errors by field; the empty name stands for the form as a whole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Errors(Vec<(&'static str, String)>);
 

@@ -76,7 +76,7 @@ pub(super) async fn latest(app: &App, visitor: &Visitor, page: Page) -> Result<V
     }
 }
 
-/// What matches and may be read by the visitor.
+/// Matching repositories that the visitor may read.
 async fn search(
     app: &App,
     visitor: &Visitor,

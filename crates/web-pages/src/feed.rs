@@ -101,7 +101,7 @@ pub(super) async fn atom(
 ) -> Result<Response, Problem> {
     let items = feeds::read(&app.forge, caller, feed, None, IN_ATOM).await?.items;
     let updated = items.first().map_or_else(|| app.forge.clock().now(), |item| item.at);
-    // What may be known can shrink without anything happening, so the tag goes by all that is shown.
+    // Visible events can disappear without a new event, so the tag is computed from all that are shown.
     let tag = format!("W/\"{}\"", items.iter().map(|item| item.seq).fold(items.len() as u64, mix));
     if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());

@@ -77,7 +77,7 @@ struct InboxPage {
     waiting: Vec<Waiting>,
     all: bool,
     repo: Option<RepoId>,
-    /// What comes after this instant is not marked with the rest.
+    /// Later notifications are not marked with the rest.
     until: i64,
     /// Where the forms lead back to.
     back: String,

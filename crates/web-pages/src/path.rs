@@ -1,4 +1,4 @@
-//! What stands in a page's address. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
+//! Segments of a page's path. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
 //! need not be text.
 
 use super::problem::Problem;

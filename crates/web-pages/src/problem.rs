@@ -1,4 +1,4 @@
-//! What went wrong, as a page. Each use case's errors become one of these here; a page that shows its form again maps
+//! Error pages. Each use case's errors become one of these here; a page that shows its form again maps
 //! only what belongs to a field.
 
 use super::frame::Frame;
@@ -18,11 +18,10 @@ use std::time::Duration;
 /// When someone whose turn did not come may ask again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// What went wrong.
+/// An error.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     status: StatusCode,
-    /// What happened, and what to do.
     detail: String,
     retry_after: Option<Duration>,
     /// Whether the page offers to log in.
@@ -167,7 +166,7 @@ impl From<Access> for Problem {
     }
 }
 
-/// What a refusal says, without the name of the field: that is for forms and programs.
+/// Text of a refusal, without the name of the field: that is for forms and programs.
 pub(crate) fn rule(error: &LifeError) -> String {
     let message = error.to_string();
     let rule = ["name: ", "new_owner: "].iter().find_map(|field| message.strip_prefix(field));

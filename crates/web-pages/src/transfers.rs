@@ -1,6 +1,6 @@
 //! Offers to hand a repository over: what is offered to someone and by them, and answering it.
 //!
-//! Whoever is to take a repository sees what it is before they do, also if they could not read it otherwise. Once an
+//! The recipient sees the repository before they accept, also if they could not read it otherwise. Once an
 //! offer has ended it tells only how.
 
 use super::Route;
@@ -59,7 +59,7 @@ struct OfferPage {
 /// An offer, for one who may see it.
 struct Card {
     id: i64,
-    /// What the repository is called, now or when it was offered.
+    /// Name of the repository, now or when it was offered.
     slug: String,
     /// Where it will be.
     becomes: String,

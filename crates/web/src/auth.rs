@@ -22,7 +22,7 @@ use std::time::Duration;
 const MAX_BODY: usize = 1 << 20;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// What the credentials of a request came to.
+/// Result of checking a request's credentials.
 pub enum Credentials {
     /// There were none.
     None(Caller),

@@ -19,7 +19,7 @@ use tokio_util::io::{ReaderStream, StreamReader};
 /// Smaller answers fit into one packet as they are.
 const SMALLEST: u64 = 1024;
 
-/// What becomes much smaller.
+/// Content types that compress well.
 const KINDS: [&str; 6] =
     ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml", "application/atom+xml"];
 

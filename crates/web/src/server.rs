@@ -58,7 +58,7 @@ pub struct Peer(pub IpAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets(pub TaskTracker);
 
-/// What all connections share.
+/// State that all connections share.
 struct Server {
     router: Router,
     options: Options,

@@ -61,7 +61,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
     Ok(true)
 }
 
-/// What the caller chose for several repositories; asks once for all of them.
+/// Watch levels of the caller for several repositories, in one query.
 pub async fn choices_among(
     forge: &Forge,
     caller: &Caller,
@@ -73,7 +73,7 @@ pub async fn choices_among(
     }
 }
 
-/// What the caller chose for a repository; `None` if nothing.
+/// Watch level of the caller for a repository; `None` if they chose none.
 pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Choice>, Fault> {
     match caller.user_id() {
         Some(user) => Ok(watches::choice(&mut *forge.store().read().await?, user, repo.id).await?),
@@ -97,7 +97,7 @@ pub async fn watchers(
     Ok(watches::of_repo(&mut *forge.store().read().await?, repo.id, part.into()).await?)
 }
 
-/// What a user watches and the caller may read, the latest first, and how many that are in all.
+/// Watched repositories of a user that the caller may read, the latest first, and their total.
 pub async fn of_user(
     forge: &Forge,
     caller: &Caller,

@@ -171,7 +171,7 @@ async fn states(
     if others.is_empty() {
         return Ok(Vec::new());
     }
-    // What is read from here on is bounded, but not small.
+    // The following reads are bounded, but not small.
     let _slot = forge.browse().heavy(client).await?;
     let mut conn = forge.store().read().await?;
     let context = GraspContext::load(settings, &mut conn, identifier, *owner).await?;

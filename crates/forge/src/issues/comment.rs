@@ -115,7 +115,7 @@ async fn opened(
     Ok((context, found))
 }
 
-/// What someone does to another one's words is kept in the audit log.
+/// Writes an audit row for a moderated comment.
 async fn moderated(
     tx: &mut Tx,
     context: &IssueContext,

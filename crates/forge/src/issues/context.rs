@@ -13,7 +13,7 @@ use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
 use abide_store::{StoreError, Tx};
 
-/// What every unit of work about one issue takes.
+/// Target of a unit of work about one issue.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub caller: Caller,
@@ -78,7 +78,7 @@ pub(super) async fn throttle(tx: &mut Tx, scope: &'static str, rate: Rate, user:
     }
 }
 
-/// Whoever writes has an account.
+/// Only accounts may write.
 pub(super) fn writer(caller: &Caller) -> Result<UserId, Access> {
     caller.user_id().ok_or(Access::Denied(policy::DenyCode::LoginRequired))
 }

@@ -1,4 +1,4 @@
-//! Whom a text concerns: people who are named in it, issues that it refers to, and whoever takes part.
+//! Effects of a text: mentions, references to issues, and subscriptions of participants.
 
 use super::context::IssueContext;
 use crate::Caller;
@@ -47,7 +47,7 @@ pub(super) async fn listen(
     let mut named = Vec::new();
     for name in people.iter().filter(|name| !earlier.people.contains(name)) {
         let Some(user) = users::by_name(tx, name).await? else { continue };
-        // Whoever may not read the repository does not learn that they were named in it.
+        // A user who may not read the repository does not learn of a mention in it.
         if reads(tx, &user, &context.repo).await? && Some(user.id) != context.who.user {
             involved(tx, user.id, &context.repo, &context.issue, Why::Mention).await?;
             issues::people::mention(tx, context.issue.id, user.id).await?;

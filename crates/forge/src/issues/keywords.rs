@@ -1,4 +1,4 @@
-//! What commits say about issues: `fixes #12` on the default branch closes it, `#12` is told there.
+//! Keywords in commits: `fixes #12` on the default branch closes the issue, `#12` adds a reference.
 //!
 //! The end of a push queues a job. Each commit is told of an issue once, by a key in its timeline, so a job that runs
 //! again, or a commit that comes again, changes nothing.
@@ -31,7 +31,7 @@ pub(crate) async fn enqueue(tx: &mut Tx, push: &Push, repo: &Repo, pusher: Optio
     jobs::enqueue(tx, Kind::IssueKeywords, payload, Some(push.id.to_string())).await
 }
 
-/// What a job was queued for.
+/// Payload of the job.
 struct Brought {
     repo: RepoId,
     pusher: UserId,
@@ -75,7 +75,7 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
             match applied {
                 Ok(()) => {}
                 Err(IssueError::Access(Access::Fault(fault))) => return Err(fault),
-                // What the pusher may not, a commit of theirs may not either.
+                // A commit may do no more than its pusher.
                 Err(error) => {
                     tracing::debug!(%error, commit = %commit.oid, "a closing keyword in a commit could not be applied")
                 }

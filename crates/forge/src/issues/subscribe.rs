@@ -12,7 +12,7 @@ use abide_store::issues::Issue;
 use abide_store::issues::people::Subscription;
 use abide_store::repos::Repo;
 
-/// What holds for the caller, if anything does.
+/// Subscription of the caller, if there is one.
 pub async fn of(forge: &Forge, caller: &Caller, issue: &Issue) -> Result<Option<Subscription>, Fault> {
     match caller.user_id() {
         Some(user) => Ok(issues::people::subscription(&mut *forge.store().read().await?, issue.id, user).await?),

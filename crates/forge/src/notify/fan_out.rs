@@ -175,7 +175,7 @@ impl NotifyContext<'_> {
         }
         let mut mailed = false;
         for ((reason, mail), people) in by_reason {
-            // What happens to their own repository, which is mailed by itself, is never out of their sight.
+            // Changes of a user's own repository are mailed separately and always visible to them.
             let private = self.news.private && mail;
             let news = News { private, ..self.news.clone() };
             mailed |= notifications::notify(tx, &news, reason, mail, &people).await? > 0 && mail;

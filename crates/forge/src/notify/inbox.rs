@@ -1,4 +1,4 @@
-//! What someone was told, and what they do with it. What they may no longer read is not there.
+//! The inbox: notifications, and marking them. Notifications of unreadable repositories are left out.
 
 use super::{Filter, Item, State, Subject, Waiting};
 use crate::threads::show::Thread;
@@ -17,7 +17,7 @@ pub const BADGE: i64 = 100;
 /// Repositories that are listed beside the inbox.
 const REPOS: i64 = 50;
 
-/// Whoever has an inbox has an account.
+/// Only accounts have an inbox.
 pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
     match caller.actor {
         Actor::User { suspended: true, .. } => Err(Access::Denied(DenyCode::Suspended)),
@@ -26,7 +26,7 @@ pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
     }
 }
 
-/// Whose inbox it is, and whether their token reaches only what is public.
+/// Owner of the inbox, and whether their token reaches only public repositories.
 fn reader(caller: &Caller) -> (Viewer, bool) {
     let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
     (Viewer { user: caller.user_id(), reads_everything }, !caller.reaches(Visibility::Private))

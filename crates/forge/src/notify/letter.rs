@@ -1,4 +1,4 @@
-//! What the mails about threads say.
+//! Texts of mails about threads.
 
 use super::{lifecycle, unsubscribe};
 use crate::Forge;

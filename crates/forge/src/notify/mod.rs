@@ -26,7 +26,7 @@ pub use fan_out::Notifications;
 /// How many admins of a repository hear of what happens to it, beside its owner.
 pub(crate) const MAX_ADMINS: i64 = 50;
 
-/// What someone may see of an event in a repository.
+/// Visibility of an event in a repository for one person.
 fn sight(actor: &Actor, public_then: bool, repo: &Repo, role: Option<Role>) -> Sight {
     let facts = repo.facts();
     if event_visible(actor, public_then, &facts, role) {

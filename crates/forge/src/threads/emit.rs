@@ -73,7 +73,7 @@ impl Thread<'_> {
     }
 }
 
-/// What is known of a batch, each looked up once.
+/// Facts about a batch, each looked up once.
 struct Batch<'a> {
     settings: &'a GraspSettings,
     accounts: HashMap<String, KeyAccount>,

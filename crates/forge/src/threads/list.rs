@@ -15,7 +15,7 @@ pub const MAX_PAGES: usize = 40;
 /// Bytes of events that are read at once for a page; of each, a line is kept.
 const STEP: i64 = 1 << 20;
 
-/// What kind of thread.
+/// Kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Something is broken, missing or worth doing.
@@ -43,9 +43,8 @@ impl Kind {
 pub struct Line {
     /// The event, in hexadecimal.
     pub id: String,
-    /// What kind of thread.
+    /// Kind of thread.
     pub kind: Kind,
-    /// What it is called.
     pub title: String,
     /// Who began it, as people write keys.
     pub author: String,
@@ -58,7 +57,6 @@ pub struct Line {
 /// A page of threads.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// Those of this page.
     pub lines: Vec<Line>,
     /// Whether there are older ones.
     pub more: bool,

@@ -31,23 +31,22 @@ pub struct Thread {
     pub n: i64,
     /// The event, in hexadecimal.
     pub id: String,
-    /// What kind of thread.
+    /// Kind of thread.
     pub kind: Kind,
-    /// What it is called.
     pub title: String,
     /// Who began it, as people write keys.
     pub author: String,
     /// When, in seconds, as the author says.
     pub at: i64,
-    /// What it says: Markdown, or a patch.
+    /// Markdown, or a patch.
     pub content: String,
     /// Labels.
     pub labels: Vec<String>,
     /// How far it is.
     pub status: Status,
-    /// What it proposes at last, if it is a PR event.
+    /// Latest proposed commit, if it is a PR event.
     pub tip: Option<Tip>,
-    /// What was said on it, the oldest first.
+    /// Comments and status changes, the oldest first.
     pub entries: Vec<Entry>,
     /// Whether more was said, longer ago.
     pub more: bool,
@@ -62,11 +61,10 @@ pub struct Entry {
     pub author: String,
     /// When, in seconds, as the author says.
     pub at: i64,
-    /// What.
     pub what: What,
 }
 
-/// What was said.
+/// Content of an entry.
 #[derive(Debug, Clone)]
 pub enum What {
     /// A comment, in Markdown.

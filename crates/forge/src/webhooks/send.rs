@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a hook is held without an end of its try: longer than any try can take, which is reading commits, waiting for
 /// a turn and the conversation (30 seconds each at most).
 const HOLD: Duration = Duration::from_secs(120);
-/// What deliveries say they are from.
+/// User agent of deliveries.
 const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
 /// Bytes of an answer's headers that are kept.
 const HEADERS: usize = 8 << 10;
@@ -141,7 +141,7 @@ fn content_type(claim: &Claim) -> ContentType {
     claim.delivery.content_type.unwrap_or(claim.hook.content_type)
 }
 
-/// What was sent and what came back.
+/// Sends a delivery once; returns the request and its result.
 async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
     let body = match content_type(claim) {
@@ -212,7 +212,7 @@ fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
     }
 }
 
-/// What a delivery is sent with.
+/// Headers of a delivery.
 fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, String> {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
     let mut headers = HeaderMap::new();

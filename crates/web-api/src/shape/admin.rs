@@ -1,4 +1,4 @@
-//! What those who look after the site see.
+//! Shapes for site administrators.
 
 use super::{SimpleUser, time};
 use crate::App;

@@ -1,4 +1,4 @@
-//! What answers are made of, with the names that GitHub gave their fields.
+//! Shapes of responses, with GitHub's field names.
 //!
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
@@ -51,7 +51,7 @@ fn signed_at(signature: &Signature) -> String {
     time(Timestamp::from_micros(signature.time.saturating_mul(1_000_000)))
 }
 
-/// What may not stand in a path as it is.
+/// Bytes that are escaped in a path.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

@@ -1,4 +1,4 @@
-//! What the caller was told.
+//! The caller's notifications.
 
 use super::{Repository, Urls, time};
 use crate::App;
@@ -22,7 +22,7 @@ pub(crate) struct Notification {
     subscription_url: String,
 }
 
-/// What it is about.
+/// Subject of the notification.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct NotificationSubject {
     title: String,

@@ -116,7 +116,7 @@ pub(super) async fn second_factor(
     }
 }
 
-/// What the form says about a refusal, unless that is no matter of the form.
+/// Form errors of a refusal; other errors get a page of their own.
 fn refused(error: LoginError) -> Result<Errors, Problem> {
     match error {
         LoginError::Throttled { retry_after } => Err(Problem::too_often(retry_after)),

@@ -83,7 +83,7 @@ pub(super) async fn set(
     }
 }
 
-/// What the form says about a refusal, unless that is no matter of the form.
+/// Form errors of a refusal; other errors get a page of their own.
 fn refused(error: ResetError) -> Result<Errors, Problem> {
     match error {
         ResetError::Field(error) => Ok(Errors::of(&["email", "password"], &error)),

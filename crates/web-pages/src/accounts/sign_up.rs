@@ -33,7 +33,7 @@ struct ClosedPage {
     why: &'static str,
 }
 
-/// What was typed, to be shown again if something is wrong with it.
+/// Input of the form, which is shown again after an error.
 #[derive(Default)]
 struct Typed {
     name: String,

@@ -152,7 +152,7 @@ pub(super) async fn take_admin(
 ) -> Result<Response, Problem> {
     let user = target(&address)?;
     let end = admin::set_admin(&app.forge, &by.viewer.caller, user, false).await;
-    // Whoever took it from themselves cannot see this page any more.
+    // An administrator who removed their own rights cannot see this page any more.
     if end.is_ok() && user == by.viewer.user.id {
         return Ok(respond::see_other("/?done=saved"));
     }

@@ -1,4 +1,4 @@
-//! What someone does, as far as the visitor may know.
+//! Activity of a user, as far as the visitor may know.
 
 use super::Side;
 use crate::App;

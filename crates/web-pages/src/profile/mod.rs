@@ -23,7 +23,7 @@ use axum::extract::State;
 
 const PER_PAGE: usize = 30;
 
-/// What all pages about someone show beside.
+/// Sidebar of all pages about a user.
 struct Side {
     user: User,
     name: String,

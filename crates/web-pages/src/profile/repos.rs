@@ -1,4 +1,4 @@
-//! What someone owns.
+//! Repositories of a user.
 
 use super::{PER_PAGE, Side};
 use crate::App;

@@ -1,4 +1,4 @@
-//! What someone stars: the latest first, or looked through and sorted.
+//! Stars of a user: the latest first, or searched and sorted.
 
 use super::{PER_PAGE, Side};
 use crate::App;

@@ -1,4 +1,4 @@
-//! What happened in a repository.
+//! Events of a repository.
 
 use super::head::{Head, Room, Shown};
 use crate::App;

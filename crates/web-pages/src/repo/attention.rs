@@ -18,7 +18,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// What the head of a repository's pages says about who keeps an eye on it.
+/// Stars and watchers in the header of a repository's pages.
 pub(super) struct Attention {
     pub stars: String,
     pub watchers: String,

@@ -179,7 +179,7 @@ fn resolve(path: &[u8], target: &[u8]) -> Option<Vec<u8>> {
 /// Pictures larger than this are not loaded into the page.
 const LARGEST_PICTURE: u64 = 10 * 1024 * 1024;
 
-/// What browsers show as a picture; served with headers under which nothing in it can run.
+/// File names that browsers show as pictures; served with headers under which nothing in them can run.
 fn is_picture(name: &[u8]) -> bool {
     super::raw::picture_type(name).is_some()
 }

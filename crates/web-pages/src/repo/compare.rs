@@ -1,4 +1,4 @@
-//! What one branch, tag or commit has over another.
+//! Comparison of two branches, tags or commits.
 
 use super::commit::asked_file;
 use super::head::{Elsewhere, Head, Room, Shown};
@@ -21,7 +21,7 @@ struct ComparePage {
     head: Head,
     base: String,
     head_name: String,
-    /// What may be compared, as far as a list of proposals goes.
+    /// Suggested branches and tags, up to a limit.
     names: Vec<String>,
     result: Option<Compared>,
     trouble: Option<String>,

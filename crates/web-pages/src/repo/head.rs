@@ -23,7 +23,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 
-/// What the head of a repository's pages shows.
+/// Header of a repository's pages.
 pub(super) struct Head {
     pub owner: String,
     pub name: String,
@@ -97,7 +97,7 @@ fn locators(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
     }
 }
 
-/// What cannot be text is no identifier; the replacement stands in none that anyone asks for by its bytes.
+/// Text that is not UTF-8 is no identifier: the replacement character makes it match none.
 fn decoded(raw: &str) -> String {
     percent_decode_str(raw).decode_utf8_lossy().into_owned()
 }
@@ -151,7 +151,7 @@ impl Room {
         &self.browser.repo
     }
 
-    /// What its owner goes by in addresses.
+    /// Name of its owner in URLs.
     pub(super) fn owner(&self) -> String {
         self.repo().owner().map(|handle| handle.to_string()).unwrap_or_default()
     }
@@ -211,7 +211,6 @@ impl Room {
         }
     }
 
-    /// What the head shows.
     pub(super) async fn head(&self, app: &App, tab: &'static str) -> Head {
         let repo = self.repo();
         let settings = app.forge.settings();

@@ -1,4 +1,4 @@
-//! What the owner of a deleted repository finds in its place. For everyone else there is nothing.
+//! Page of a deleted repository for its owner. Everyone else gets 404.
 
 use super::head::Elsewhere;
 use crate::App;

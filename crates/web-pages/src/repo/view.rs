@@ -89,7 +89,7 @@ pub(super) struct Picker {
     pub tags: Vec<Choice>,
     /// Which page a choice leads to.
     pub view: &'static str,
-    /// What follows the branch in that address.
+    /// Path behind the branch in that URL.
     pub tail: String,
 }
 

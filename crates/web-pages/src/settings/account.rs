@@ -28,7 +28,7 @@ struct AccountPage {
     emails: Vec<Email>,
 }
 
-/// What was typed, to be shown again if something is wrong with it.
+/// Input of the form, which is shown again after an error.
 #[derive(Default)]
 struct Typed {
     name: String,

@@ -40,7 +40,7 @@ struct Row {
     typed: String,
 }
 
-/// What could not be restored.
+/// A repository that could not be restored.
 struct Refused {
     id: String,
     typed: String,
@@ -84,7 +84,7 @@ pub(super) async fn restore(
     let refused = Refused { id: id.to_owned(), typed: typed.unwrap_or_default(), status, error: sentence(&message) };
     let page = form.text("page").parse().unwrap_or(1);
     let shown = list(&app, &member, &address, page, Some(&refused)).await?;
-    // What is not in the list is no matter of the list.
+    // Errors about repositories outside the list get a page of their own.
     match shown.rows.iter().any(|row| row.error.is_some()) {
         true => Ok(respond::html(refused.status, &shown)),
         false => Err(error.into()),

@@ -140,7 +140,7 @@ mod tests {
         for _ in 0..render_pool.own.slots() {
             begins.recv().unwrap();
         }
-        // Whoever asked goes away; their work goes on.
+        // The callers go away; their work goes on.
         for (_, waiting) in &gates {
             waiting.abort();
         }

@@ -1,4 +1,4 @@
-//! What happened, in words: for feeds on pages and for feed readers.
+//! Feed events as sentences, for pages and for feed readers.
 
 use super::text::readable;
 use abide_core::event::{IssueRef, NostrAddition, Origin, Push, PushedCommit};
@@ -115,7 +115,7 @@ fn icon(event: &FeedEvent) -> &'static str {
     }
 }
 
-/// What they did, behind their name.
+/// The sentence behind the actor's name.
 fn deed(item: &Item) -> Vec<Piece> {
     let slug = item.repo.as_ref().map(|repo| repo.slug()).unwrap_or_default();
     let repo = || Piece::Link(readable(&slug), format!("/{slug}"));

@@ -1,4 +1,4 @@
-//! What the audit log says about a repository, in words.
+//! Audit log of a repository as sentences.
 
 use abide_core::audit::Action;
 use abide_core::event::{Push, PushedRef};
@@ -26,7 +26,7 @@ struct Meta {
     after: Json,
 }
 
-/// What was done, in words; `None` for actions on accounts, and for unknown ones.
+/// Sentence for an action; `None` for actions on accounts, and for unknown ones.
 pub(crate) fn describe(action: &str, meta: &str) -> Option<String> {
     let action: Action = action.parse().ok()?;
     let meta: Meta = serde_json::from_str(meta).unwrap_or_default();

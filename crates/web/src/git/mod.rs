@@ -145,7 +145,7 @@ impl GitRequest {
         let locator = if first == "r" {
             RepoLocator::Id(name.to_owned())
         } else if first.starts_with("npub1") {
-            // What a key calls its repository is any text, so here it is decoded.
+            // A nostr identifier is any text, so it is decoded here.
             RepoLocator::slug(first, percent_decode_str(name).decode_utf8().unwrap_or_default())
         } else {
             RepoLocator::slug(first, name)
@@ -153,7 +153,7 @@ impl GitRequest {
         Self { locator, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
     }
 
-    /// Whoever knocks at the door of a key is nobody in particular: what is signed decides, and nobody is asked to log in.
+    /// Requests to a nostr repository are anonymous: signed events decide, and nobody is asked to log in.
     fn by_key(&self) -> Option<Caller> {
         matches!(self.locator, RepoLocator::Nostr { .. }).then(|| Caller::anonymous(self.ip))
     }

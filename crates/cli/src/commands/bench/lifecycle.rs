@@ -75,7 +75,7 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is measured, in the order of a life that ends where it began.
+/// Measured operations, in an order that ends in the initial state.
 const OPERATIONS: [&str; 9] =
     ["rename", "archive", "unarchive", "make private", "make public", "offer", "accept", "soft delete", "restore"];
 

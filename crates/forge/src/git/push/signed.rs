@@ -407,7 +407,7 @@ async fn prepare(
     })
 }
 
-/// What whoever pushes hears of the release of a PR event.
+/// Report to the client about the release of a PR event.
 fn release_result(released: Released) -> Result<(), String> {
     match released {
         Released::Done => Ok(()),

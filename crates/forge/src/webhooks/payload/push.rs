@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Tags of tags that are followed.
 const TAGS: usize = 5;
 
-/// What is known without looking into the repository.
+/// Fields of the payload that need no look into the repository.
 pub(super) fn draft(forge: &Forge, repo: &Repo, update: &RefUpdate, repository: Json, sender: Json) -> Json {
     let urls = Urls::of(forge, repo);
     let compare = match (update.is_create(), update.is_delete()) {
@@ -82,7 +82,7 @@ fn remembered(urls: &Urls, commit: &PushedCommit) -> Json {
 pub(super) async fn complete(forge: &Forge, repo: RepoId, mut said: Json) -> Result<String, Fault> {
     let found = repos::by_id(&mut *forge.store().read().await?, repo, None).await?;
     if let (Some(repo), Some(update)) = (found, moved(&said)) {
-        // What cannot be read, or not now, is not worth losing the rest for.
+        // Commits that cannot be read are left out; the rest is sent.
         match timeout(PATIENCE, look(forge, repo, update)).await {
             Ok(Ok(brought)) => brought.add_to(&mut said),
             Ok(Err(error)) => tracing::warn!(error, "the commits of a push could not be read for a webhook"),
@@ -100,7 +100,7 @@ fn moved(said: &Json) -> Option<RefUpdate> {
     })
 }
 
-/// What a push brought.
+/// Commits of a push.
 struct Brought {
     forced: bool,
     commits: Vec<Json>,
@@ -110,7 +110,7 @@ struct Brought {
 impl Brought {
     fn add_to(self, said: &mut Json) {
         said["forced"] = self.forced.into();
-        // What is no longer here stays as the event told it.
+        // Commits that are gone stay as the event has them.
         if !self.commits.is_empty() {
             said["commits"] = self.commits.into();
         }
@@ -160,7 +160,7 @@ fn read(
         true => tip,
     };
     let brought = match is_branch {
-        // What was there before a rewrite may be gone. Then the new head alone is told.
+        // The commits before a rewrite may be gone. Then the payload has the new head alone.
         true => reader.brought(base, head, limits.commits, limits.walk).unwrap_or_default(),
         false => Vec::new(),
     };

@@ -47,7 +47,7 @@ async fn issue(app: &App, room: &Room, address: &PagePath) -> Result<Issue, Else
     Ok(look::show(&app.forge, room.repo(), address.segment(3)).await?)
 }
 
-/// What people wrote here, as markup that is safe to show.
+/// Texts of people as safe HTML.
 pub(super) async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<Arc<str>>, Problem> {
     let repo = room.repo();
     let base = Base { repo: repo.slug(), at: repo.default_branch.short().to_owned(), dir: Vec::new() };

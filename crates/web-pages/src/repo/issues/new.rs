@@ -22,7 +22,7 @@ pub(super) struct FormPage {
     pub heading: String,
     pub action: String,
     pub back: String,
-    /// What it is called; `None` for a comment.
+    /// Title; `None` for a comment.
     pub title: Option<String>,
     pub body: String,
     pub button: &'static str,

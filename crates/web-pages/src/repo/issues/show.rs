@@ -49,7 +49,7 @@ impl IssuePage {
     }
 }
 
-/// What the visitor may do here.
+/// Permissions of the visitor.
 struct Can {
     comment: bool,
     edit: bool,

@@ -1,4 +1,4 @@
-//! What came by nostr: `proposals.rs` and `thread.rs` are pages, the list of issues shows the rest.
+//! Threads from nostr: `proposals.rs` and `thread.rs` are pages, the list of issues shows the rest.
 
 pub(super) mod proposals;
 pub(super) mod thread;

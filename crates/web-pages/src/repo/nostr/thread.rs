@@ -30,7 +30,7 @@ struct ThreadPage {
     shown: String,
     kind: &'static str,
     status: (&'static str, &'static str),
-    /// What it says, as markup.
+    /// Text as safe HTML.
     body: Arc<str>,
     /// The change of a patch, as markup.
     diff: Option<String>,

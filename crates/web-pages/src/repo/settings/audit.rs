@@ -1,4 +1,4 @@
-//! What was done to a repository, and by whom.
+//! Audit log of a repository.
 
 use crate::App;
 use crate::frame::Frame;

@@ -1,4 +1,4 @@
-//! What a repository says about itself.
+//! General settings of a repository.
 
 use super::transfer;
 use crate::App;
@@ -27,7 +27,7 @@ struct GeneralPage {
     typed: Typed,
     can_edit: bool,
     can_set_branch: bool,
-    /// What can be done to its life, for those who can do it.
+    /// Danger zone, for people who may use it.
     danger: Option<Danger>,
     branches: Branches,
 }
@@ -36,7 +36,7 @@ struct GeneralPage {
 struct Branches {
     /// The default one, then the newest first.
     names: Vec<String>,
-    /// What the names have in them.
+    /// Text that the branch names contain.
     filter: String,
     /// How many match in all; so many more than are shown that a filter is offered.
     total: usize,
@@ -79,7 +79,7 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, addr
     Ok(respond::page(&page(&app, &room, &address, Errors::none(), typed).await?))
 }
 
-/// What the repository says about itself at present.
+/// Current settings of the repository.
 async fn present(app: &App, room: &Room) -> Result<Typed, Elsewhere> {
     let repo = room.repo();
     let topics: Vec<String> = topics::of(&app.forge, repo).await?.iter().map(ToString::to_string).collect();

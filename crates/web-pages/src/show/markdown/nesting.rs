@@ -38,7 +38,7 @@ fn markers(line: &[u8]) -> usize {
     }
 }
 
-/// What follows the marker that a text begins with.
+/// Text behind the marker that it begins with.
 fn after_marker(text: &[u8]) -> Option<&[u8]> {
     let begins = |rest: &[u8]| rest.first().is_none_or(u8::is_ascii_whitespace);
     match text {

@@ -1,4 +1,4 @@
-//! What it costs to tell many people of an event.
+//! Cost of notifying many people of an event.
 
 use super::super::common::site::{self, failed};
 use super::super::report::{Line, Report, Unit};
@@ -42,7 +42,7 @@ pub(super) async fn measure(
     .await
     .map_err(failed)?;
     link.close().await;
-    // What came before is not part of it.
+    // Earlier events are not part of the measurement.
     consumers::catch_up(&forge).await.map_err(failed)?;
     let mut samples = Samples::default();
     let mut done = 0;

@@ -19,7 +19,7 @@ fn field(pid: u32, name: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What a process and its helpers took at most while something ran, in MiB.
+/// Peak memory of a process and its helpers during a measurement, in MiB.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::commands::bench) struct Peak {
     /// When it began.

@@ -7,7 +7,7 @@ use crate::commands::bench::samples::in_turn;
 use crate::failure::Failure;
 use std::time::Duration;
 
-/// What is run on both sides, and how often.
+/// A command that runs on both sides, and how often.
 pub(super) struct Comparison<'a> {
     pub case: &'a str,
     pub rounds: usize,

@@ -1,4 +1,4 @@
-//! What the server costs before anyone comes: time to start, memory, size on disk.
+//! Cost of an idle server: time to start, memory, size on disk.
 
 use super::server::Server;
 use super::{Stop, io, memory, say};

@@ -73,7 +73,7 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     measured.await.map_err(|error| Failure::failed(format!("the benchmark ended early: {error}")))?
 }
 
-/// What every case works with.
+/// Context of every case.
 struct Bench {
     root: PathBuf,
     client: Client,
@@ -197,7 +197,7 @@ fn begin(
     Ok(Bench { root: root.to_owned(), client, server, signer, reference, rounds: args.rounds.into(), stop })
 }
 
-/// What is being done, for someone who waits. Not part of the result.
+/// Prints progress, which is not part of the result.
 fn say(what: &str) {
     eprintln!("{what} …");
 }

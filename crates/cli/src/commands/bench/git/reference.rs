@@ -1,4 +1,4 @@
-//! What we are compared with: `git http-backend` behind nginx and fcgiwrap, set up as well as one can.
+//! The reference: `git http-backend` behind nginx and fcgiwrap, set up as well as possible.
 
 use super::super::io;
 use super::client::{Client, Remote};

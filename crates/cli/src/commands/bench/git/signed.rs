@@ -21,7 +21,7 @@ pub(super) struct Signer {
     relay: RefCell<Relay>,
     /// The time of the last event, in seconds: each is later than the one before.
     last: Cell<u64>,
-    /// What publishing a state took, which is beside the pushes that are measured.
+    /// Time of publishing a state, which is not part of the measured pushes.
     states: RefCell<Samples>,
 }
 

@@ -1,4 +1,4 @@
-//! What a database holds before the clock runs, and what each unit writes.
+//! Contents of a database before the clock runs, and of each unit.
 
 use super::failed;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! What a webhook sent and what was answered; sending something by hand.
+//! Deliveries of a webhook with their responses; pings and redeliveries.
 
 use super::{DELIVERY, at, enter};
 use crate::App;

@@ -37,7 +37,7 @@ struct HookPage {
     recent: Vec<Delivery>,
 }
 
-/// What stands in the form.
+/// Contents of the form.
 struct Typed {
     url: String,
     form: bool,
@@ -150,7 +150,7 @@ pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, addr
     }
 }
 
-/// What is wrong with the form; what is not the form's fault is a page of its own.
+/// Errors of the form; other errors get a page of their own.
 fn refused(error: HookError) -> Result<Errors, Problem> {
     match error {
         HookError::Invalid { field, rule } => {
