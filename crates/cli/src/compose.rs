@@ -90,7 +90,7 @@ fn settings(config: &Config, part: Part) -> Settings {
     Settings { public_url, ssh_url, drain_timeout: config.settings.server.drain, login, ..settings }
 }
 
-/// Tests run development builds, which alone can be told to hash cheaply.
+/// Tests run development builds, which alone can be set to hash cheaply.
 fn password_cost() -> Cost {
     let cheap = cfg!(debug_assertions) && std::env::var_os("ABIDE_TEST_CHEAP_PASSWORDS").is_some();
     if cheap { Cost::Least } else { Cost::Full }

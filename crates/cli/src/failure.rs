@@ -41,7 +41,7 @@ impl Failure {
         self
     }
 
-    /// Tells the person and ends with the code.
+    /// Prints the error and exits with its code.
     pub(crate) fn exit(self) -> ExitCode {
         eprintln!("error: {}", self.message);
         for hint in &self.hints {

@@ -13,7 +13,7 @@ use crate::words::words;
 use crate::{Timestamp, WatchLevel};
 
 words! {
-    /// Why someone is told. Where several reasons hold, the one that stands first counts. The words are GitHub's where
+    /// Reason of a notification. Where several reasons hold, the one that stands first counts. The words are GitHub's where
     /// it has one: what it calls `subscribed` is watching the repository.
     Reason {
         /// They are asked to review.
@@ -66,7 +66,7 @@ words! {
 }
 
 words! {
-    /// Where something stands in the inbox of someone who was told of it.
+    /// State of a notification in an inbox.
     State {
         /// They have not seen it.
         Unread = "unread",
@@ -108,7 +108,7 @@ pub struct Person {
     /// Their account is suspended.
     pub suspended: bool,
     pub sight: Sight,
-    /// How much they want to be told about the repository.
+    /// Their watch level of the repository.
     pub level: WatchLevel,
     /// Their subscription to the thread.
     pub hearing: Hearing,
@@ -118,7 +118,7 @@ pub struct Person {
     pub concerned: bool,
 }
 
-/// Decides whether someone is told of an event, and why.
+/// Decides whether someone is notified of an event, and for which reason.
 ///
 /// Mentions and review requests notify people although they ignore the repository or muted the
 /// thread: someone speaks to them.
@@ -147,8 +147,8 @@ pub fn reason(topic: Topic, person: &Person) -> Option<Reason> {
     [named, concerned.then_some(Reason::Lifecycle), hears, watches].into_iter().flatten().min()
 }
 
-/// Whether a mail about something that someone was told still goes out: they may see it, and have neither muted the
-/// thread nor ignored the repository since. What they had said before was weighed when they were told.
+/// Whether the mail of a notification is still sent: its recipient may see the event, and has neither muted the
+/// thread nor ignored the repository since. Earlier choices were weighed when the notification was written.
 pub fn still_mailed(notified: Timestamp, sight: Sight, muted: Option<Timestamp>, ignored: Option<Timestamp>) -> bool {
     let since = |said: Option<Timestamp>| said.is_some_and(|at| at > notified);
     sight == Sight::Event && !since(muted) && !since(ignored)

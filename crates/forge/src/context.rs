@@ -162,12 +162,12 @@ impl Forge {
         &self.inner.tasks
     }
 
-    /// Tells waiting pushes of this process that a repository's lease was given back. A hint.
+    /// Wakes waiting pushes of this process after a repository's lease was released. A hint.
     pub(crate) fn lease_freed(&self) -> &Notify {
         &self.inner.lease_freed
     }
 
-    /// Counts the times that this process gave events their place. A hint for readers of the log: others do so too.
+    /// Counts the times that this process numbered events. A hint for readers of the log: others do so too.
     pub(crate) fn numbered(&self) -> &watch::Sender<u64> {
         &self.inner.numbered
     }
@@ -230,7 +230,7 @@ impl Caller {
     }
 
     /// Fails if the caller came with a token that is not made for this. Asked before anything is looked up, so that
-    /// the answer tells nothing.
+    /// the answer reveals nothing.
     pub fn ensure_scope(&self, needed: Scope) -> Result<(), Access> {
         match &self.scopes {
             Some(scopes) if !scopes.allow(needed) => Err(Access::Scope(needed)),

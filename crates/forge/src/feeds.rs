@@ -26,7 +26,7 @@ pub struct Page {
     pub next: Option<i64>,
 }
 
-/// A page of a feed before a place (or its first), as far as the caller may know of it now.
+/// A page of a feed before a position (or its first), filtered by the caller's access now.
 pub async fn read(
     forge: &Forge,
     caller: &Caller,
@@ -67,7 +67,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// From behind a place on; from now on if none is given.
+    /// Starts after a position; without one, at the newest event.
     pub async fn new(forge: &Forge, caller: &Caller, after: Option<i64>) -> Result<Self, Fault> {
         let position = match after {
             Some(position) => position,

@@ -75,7 +75,7 @@ pub fn service(name: &str) -> Bytes {
 /// the client saw there.
 const PR_EVENTS: &[u8] = b"refs/nostr/";
 
-/// The refs that a pushing client hears, with our capabilities and without those of pull requests: a push to a branch is told
+/// The refs that a pushing client gets, with our capabilities and without refs of pull requests: a push to a branch lists
 /// of no strangers' refs. There is no version 2 of pushing; it is answered as 0.
 pub fn receive_pack<S: Deref<Target = Snapshot>>(snapshot: S, agent: &str, version: ProtocolVersion) -> Listed<S> {
     let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}").into_bytes();

@@ -90,7 +90,7 @@ impl Conversation<'_> {
                 tracing::debug!(?locator, error = %fault, "a client ended its fetch");
                 Ok(Done::Failed)
             }
-            // git has told the client its error. A client that is still writing would see a closed channel instead of
+            // git has sent its error to the client. A client that is still writing would see a closed channel instead of
             // that message.
             Err(fault) if spoke.load(Ordering::Relaxed) => {
                 tracing::warn!(?locator, error = %fault, "a fetch ended early");

@@ -157,7 +157,7 @@ pub struct ChainReport {
     pub sealed: i64,
     /// Rows that the sequencer has not come to.
     pub unsealed: i64,
-    /// The first row whose seal does not fit, or the place of a missing one.
+    /// The first row whose seal does not match, or the position of a missing one.
     pub broken_at: Option<i64>,
 }
 

@@ -157,7 +157,7 @@ pub async fn after(conn: &mut Conn, seq: i64, limit: i64) -> Result<Vec<Numbered
     conn.all(&AFTER, params![seq, limit]).await?.iter().map(Numbered::from_row).collect()
 }
 
-/// The event at a place.
+/// The event at a position.
 pub async fn at(conn: &mut Conn, seq: i64) -> Result<Option<Numbered>, StoreError> {
     conn.one(&AT, params![seq]).await?.map(|row| Numbered::from_row(&row)).transpose()
 }

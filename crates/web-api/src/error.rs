@@ -1,7 +1,7 @@
 //! Errors, in the body that GitHub's clients read.
 //!
 //! A denial of something the caller may not know of is a 404 like any other. What is the machine's fault is logged in
-//! full and told in short.
+//! full and reported in short.
 
 use super::streams::Full;
 use abide_core::account::AdminRefusal;

@@ -152,7 +152,7 @@ pub(super) async fn show_one(
 pub(super) struct Edit {
     /// As a whole: a secret that is not mentioned is removed.
     config: Option<Config>,
-    /// Instead of those that it tells.
+    /// Replaces the subscribed events.
     events: Option<Vec<String>>,
     add_events: Option<Vec<String>>,
     remove_events: Option<Vec<String>>,

@@ -1,7 +1,7 @@
-//! How many requests someone may make in an hour, and the headers that tell them.
+//! How many requests someone may make in an hour, and the headers that report it.
 //!
 //! Windows are the hours of the clock, as GitHub's clients expect: a limit, what is left, and when it begins anew. A
-//! crate for limiting would smooth requests out instead and has no such numbers to tell. Memory is bounded: of strangers
+//! crate for limiting would smooth requests out instead and has no such numbers to report. Memory is bounded: of strangers
 //! beyond the number of addresses that are kept apart, all share one window.
 
 use crate::error::ApiError;
@@ -85,12 +85,12 @@ impl Meter {
         Self { limits, clock, hour: Mutex::default() }
     }
 
-    /// Counts one request, and tells where someone stands with it.
+    /// Counts one request, and returns the caller's count.
     pub(super) fn charge(&self, caller: &Caller) -> Standing {
         self.look(caller, 1)
     }
 
-    /// Tells where someone stands, without counting.
+    /// Returns the caller's count without counting a request.
     pub(super) fn standing(&self, caller: &Caller) -> Standing {
         self.look(caller, 0)
     }
@@ -136,7 +136,7 @@ impl Standing {
         }
     }
 
-    /// Tells the client.
+    /// Sets the rate limit headers of a response.
     pub(super) fn set_headers(&self, headers: &mut HeaderMap) {
         let numbers = [
             ("x-ratelimit-limit", self.limit.to_string()),

@@ -17,7 +17,7 @@ impl Links {
         Self { previous: (page > 1).then(|| to(page - 1)), next: more.then(|| to(page + 1)) }
     }
 
-    /// Links of a list that is read newest first, behind the row `before`. One row more than the `shown` ones tells that
+    /// Links of a list that is read newest first, behind the row `before`. One row more than the `shown` ones means that
     /// there are others, and is taken off; `to` is the address of what is behind a row, or of the beginning.
     pub(crate) fn behind<T>(
         rows: &mut Vec<T>,
@@ -32,7 +32,7 @@ impl Links {
         Self { previous: before.map(|_| to(None)), next }
     }
 
-    /// Links of a feed that goes on behind a place, if it does.
+    /// Links of a feed that continues after a position, if it does.
     pub(crate) fn feed(path: &str, address: &PagePath, next: Option<i64>) -> Self {
         Self {
             previous: address.query("before").map(|_| without(path, address)),

@@ -1,4 +1,4 @@
-//! The inbox: what one was told, what one does with it, and the link in mails that ends a thread.
+//! The inbox: notifications, marking and muting them, and the link in mails that ends a thread.
 
 use super::Route;
 use super::form::Form;
@@ -37,7 +37,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Why someone is told, in a word or two.
+/// Short text of a notification's reason.
 pub(super) fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::ReviewRequested => "Review requested",

@@ -1,7 +1,7 @@
 //! Offers to hand a repository over: what is offered to someone and by them, and answering it.
 //!
 //! The recipient sees the repository before they accept, also if they could not read it otherwise. Once an
-//! offer has ended it tells only how.
+//! offer has ended, the page shows only its result.
 
 use super::Route;
 use super::form::Form;

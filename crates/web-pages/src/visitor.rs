@@ -176,7 +176,7 @@ impl Visitor {
     }
 }
 
-/// Whether the answer has a head that tells how much is unread: forms lead to other pages, and assets have none.
+/// Whether the answer has a header with the number of unread notifications: forms lead to other pages, and assets have none.
 fn shows_a_page(parts: &Parts) -> bool {
     matches!(parts.method, Method::GET | Method::HEAD) && !parts.uri.path().starts_with("/assets/")
 }

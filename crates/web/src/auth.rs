@@ -49,7 +49,7 @@ pub async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>) -> Res
 
 /// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if
 /// the key of an account did. Why a proof does
-/// not hold may be told: whoever signed it learns nothing about others.
+/// not hold may be shown: its signer learns nothing about others.
 pub async fn identify_signed(
     app: &App,
     parts: &Parts,

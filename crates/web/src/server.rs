@@ -67,7 +67,7 @@ struct Server {
     stop: CancellationToken,
 }
 
-/// Serves until told to stop, then lets running requests finish.
+/// Serves until stopped, then lets running requests finish.
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
     let trusted = options.trusted_proxies.clone();
     let server = Arc::new(Server {

@@ -61,7 +61,7 @@ pub enum Outcome {
     Arrived,
     /// It is given up, and the next one goes.
     Failed,
-    /// It keeps its place and is tried again then.
+    /// It stays in the queue and is tried again then.
     Again(Timestamp),
 }
 
@@ -87,7 +87,7 @@ impl Schedule {
 
     /// Effect of an attempt, the `tries`th of its delivery.
     ///
-    /// While a hook is suspended its oldest delivery is the probe and keeps its place for as long as nobody is there.
+    /// While a hook is suspended its oldest delivery is the probe and stays first in the queue until the receiver responds.
     /// A receiver that is there and says no again and again means this one delivery: then the next is the probe.
     pub fn after(&self, breaker: Breaker, tries: i64, answered: Answered, now: Timestamp, spread: u8) -> Step {
         let probe = now.plus(self.probe);

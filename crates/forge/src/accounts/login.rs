@@ -1,7 +1,7 @@
 //! Login: a password, then an optional second factor, then a session.
 //!
 //! All refusals look the same. An unknown account costs one password check like any other and gets the same words. Only
-//! a client that knows the password is told that the account is suspended.
+//! a client that knows the password learns that the account is suspended.
 
 use super::sessions::{Cookie, Opening};
 use super::ticket::{self, Ticket};

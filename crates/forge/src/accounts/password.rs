@@ -151,7 +151,7 @@ mod tests {
             })
         };
         tokio::select! {
-            _ = work => panic!("it has not been told to end"),
+            _ = work => panic!("it was not stopped"),
             () = begun.notified() => {}
         }
         assert!(matches!(hashing.run(|| ()).await, Err(Fault::Crowded)));

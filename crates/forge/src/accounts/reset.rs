@@ -56,7 +56,7 @@ impl From<StoreError> for ResetError {
     }
 }
 
-/// Asks for a link. `Ok` does not tell whether the account exists.
+/// Asks for a link. `Ok` does not reveal whether the account exists.
 pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), ResetError> {
     let address: EmailAddress = email.parse().map_err(FieldError::from)?;
     let settings = forge.settings();

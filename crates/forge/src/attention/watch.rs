@@ -1,4 +1,4 @@
-//! Watches: how much someone wants to be told about a repository.
+//! Watches: a user's level of notifications of a repository.
 
 use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
 use crate::emit::{AuditAction, Who};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 pub use abide_store::attention::watches::Choice;
 
-/// Chooses what to be told. `true` if that is another choice than before.
+/// Sets the watch level. `true` if it changed.
 pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, level: WatchLevel) -> Result<bool, AttentionError> {
     change(forge, caller, repo, Some(level)).await
 }
@@ -107,12 +107,12 @@ pub async fn of_user(
     Ok(watches::of_user(&mut *forge.store().read().await?, user, viewer(caller), part.into()).await?)
 }
 
-/// A repository is someone's own from here on: they are told everything, unless they have chosen otherwise.
+/// A new owner watches all activity of their repository, unless they have chosen a level.
 pub(crate) async fn on_ownership(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
-/// Repositories that were someone's before anybody read what they are told: those of a key that gets a name, or is linked
+/// Repositories that were someone's before anybody read their notifications: those of a key that gets a name, or is linked
 /// to an account. As [`on_ownership`].
 pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId]) -> Result<(), StoreError> {
     for &repo in repos {
@@ -121,12 +121,12 @@ pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId])
     Ok(())
 }
 
-/// Someone was asked to work on a repository: they are told everything, unless they have chosen otherwise.
+/// A new collaborator watches all activity of the repository, unless they have chosen a level.
 pub async fn on_collaborator(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
-/// Someone takes part in a thread, was mentioned in one or is asked to review: they are told what concerns them, unless
+/// Someone takes part in a thread, was mentioned in one or is asked to review: they watch at the level participating, unless
 /// they have chosen otherwise. To be called in the transaction of whatever involves them.
 pub async fn on_involvement(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::Participating).await.map(drop)

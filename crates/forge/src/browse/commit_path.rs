@@ -1,4 +1,4 @@
-//! Resolves the tail of an address: `feature/x/src/lib.rs` is a branch and a path, and only the refs tell where one
+//! Resolves the tail of an address: `feature/x/src/lib.rs` is a branch and a path, and only the refs decide where one
 //! ends and the other begins.
 
 use super::{BrowseError, Browser, RefKind};

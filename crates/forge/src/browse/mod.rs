@@ -2,7 +2,7 @@
 //!
 //! [`open`] admits callers who may read; the [`Browser`] then answers from the refs of one moment. Objects are read in
 //! this process, on the blocking pool. Expensive results are cached by object ids, which determine them forever: a
-//! cached result is never wrong, and the cache only has to be bounded. `place.rs` resolves addresses, `history.rs`
+//! cached result is never wrong, and the cache only has to be bounded. `commit_path.rs` resolves paths of pages, `history.rs`
 //! walks the history, `newest.rs` sorts branches and tags by time, `shared.rs` holds the caches.
 
 mod commit_path;

@@ -261,7 +261,7 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
         Ok(request)
     }
 
-    /// Tells the client why there is no answer. One that went away is told nothing.
+    /// Reports a failure to the client, unless the client has disconnected.
     async fn or_report<T>(&mut self, outcome: Result<T, impl Into<Fault>>) -> Result<T, Fault> {
         let fault = match outcome {
             Ok(value) => return Ok(value),

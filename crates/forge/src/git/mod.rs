@@ -2,7 +2,7 @@
 //!
 //! * [`fetch`]: refs from a snapshot in memory, packs streamed through git.
 //! * [`push`]: our own receive pipeline; `push/commit.rs` is the part that must reach its end.
-//! * [`snapshots`]: refs by generation, [`Told`] how clients hear of them. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
+//! * [`snapshots`]: refs by generation, [`RefList`] sends them to clients. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
 //!   quick.
 
 pub mod fetch;

@@ -305,7 +305,7 @@ async fn build(
         // Another task was faster; the repository is served by now.
         return Ok(Aligned::Nothing);
     };
-    // Delete the directory of an earlier attempt: nobody was told about it.
+    // Delete the directory of an earlier attempt: no client knows of it.
     bare::remove_repo(forge.layout(), id).await?;
     let object_dirs = match &*objects {
         Objects::Here => Vec::new(),

@@ -27,7 +27,7 @@ const OTHERS: i64 = 20;
 /// Bytes of states that are listed, of maintainers and of others.
 const STATE_BYTES: i64 = 4 << 20;
 
-/// Bytes of states that a page tells of: one of the largest size.
+/// Bytes of states that a page shows: one of the largest size.
 const PAGE_BYTES: i64 = 1 << 20;
 
 /// Status of a key's repository.

@@ -44,7 +44,7 @@ struct Unit {
     change: Change,
 }
 
-/// Changes an issue. Asking for what holds already changes and tells nothing.
+/// Changes an issue. A request that changes nothing emits no event.
 pub async fn change(
     forge: &Forge,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! An issue in its repository while it is being changed, and how that is told.
+//! An issue in its repository while it is being changed, with its timeline and events.
 
 use super::IssueError;
 use crate::emit::{Subject, Who, emit};
@@ -51,7 +51,7 @@ impl IssueContext {
         judge_decision(policy::can_issue(&self.caller.actor, action, author, &facts, self.repo.role))
     }
 
-    /// Adds to the timeline; `false` if it was told already.
+    /// Appends to the timeline; `false` if the entry exists.
     pub(super) async fn append_entry(&self, tx: &mut Tx, entry: NewEntry) -> Result<bool, StoreError> {
         issues::timeline::append(tx, self.issue.id, self.who.user, &entry).await
     }

@@ -35,7 +35,7 @@ pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool,
     Ok(allowed && user.suspended_at.is_none())
 }
 
-/// Listens to a text that was written into an issue: names people, tells other issues. `before` is what stood there.
+/// Applies mentions and references of a text in an issue. `before` is the previous text.
 /// Returns who is named in it and was not before, for the event.
 pub(super) async fn listen(
     tx: &mut Tx,
@@ -71,7 +71,7 @@ pub(super) async fn listen(
     Ok(named)
 }
 
-/// The issue that a text in a repository refers to, if its writer may speak there: a reference is told over there.
+/// The issue that a text in a repository refers to, if its writer may comment there: the reference appears in its timeline.
 pub(super) async fn target(
     tx: &mut Tx,
     caller: &Caller,

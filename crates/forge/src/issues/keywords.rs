@@ -1,6 +1,6 @@
 //! Keywords in commits: `fixes #12` on the default branch closes the issue, `#12` adds a reference.
 //!
-//! The end of a push queues a job. Each commit is told of an issue once, by a key in its timeline, so a job that runs
+//! The end of a push queues a job. Each commit is referenced in an issue once, by a key in its timeline, so a job that runs
 //! again, or a commit that comes again, changes nothing.
 
 use super::context::{IssueContext, Target};
@@ -51,7 +51,7 @@ impl Brought {
     }
 }
 
-/// Reads what a push brought, and tells and closes issues in the pusher's name. `false`: the payload is not one.
+/// Reads the commits of a push; adds references and closes issues in the pusher's name. `false`: the payload is invalid.
 pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let Some(brought) = Brought::parse(payload) else { return Ok(false) };
     let mut conn = forge.store().read().await?;

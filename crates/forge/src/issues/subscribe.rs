@@ -20,7 +20,7 @@ pub async fn of(forge: &Forge, caller: &Caller, issue: &Issue) -> Result<Option<
     }
 }
 
-/// Lets the caller hear of an issue, or not any more. This is theirs alone, so nothing is told about it, and it works
+/// Subscribes the caller to an issue, or unsubscribes them. This is private, so it emits no event, and it works
 /// in an archived repository too.
 pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue, wanted: bool) -> Result<(), IssueError> {
     let unit = (caller.clone(), repo.id, issue.id, wanted);

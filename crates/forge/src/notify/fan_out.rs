@@ -1,4 +1,4 @@
-//! The consumer: from an event to a row for everyone who is told of it.
+//! The consumer: writes a notification for each recipient of an event.
 //!
 //! People are gone through in pages and written together, so an event costs a few statements however many watch.
 
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// People per statement.
 const PAGE: i64 = 500;
 
-/// Tells people what happened.
+/// Consumer that writes notifications.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Notifications;
 
@@ -40,7 +40,7 @@ impl Consumer for Notifications {
     }
 }
 
-/// An event in its repository, while people are told of it.
+/// An event in its repository, while its notifications are written.
 struct NotifyContext<'a> {
     event: &'a Numbered,
     topic: Topic,
@@ -49,7 +49,7 @@ struct NotifyContext<'a> {
     news: News,
     named: BTreeSet<UserId>,
     concerned: BTreeSet<UserId>,
-    /// Accounts that take part in a thread that came by nostr, each with the reason for telling it.
+    /// Accounts that take part in a thread that came by nostr, each with the reason of the notification.
     taking_part: BTreeMap<UserId, Reason>,
 }
 
@@ -77,7 +77,7 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
     Ok(())
 }
 
-/// The topic of an event. Threads that came by nostr have the same event kinds; their subject tells them apart.
+/// The topic of an event. Threads that came by nostr have the same event kinds; their subject distinguishes them.
 fn topic(event: &Numbered, payload: &Payload) -> Option<Topic> {
     let role = RepoChange::of(payload).and_then(RepoChange::collaborator).and_then(|changed| changed.after);
     let topic = notify::topic(payload.kind(), role)?;
@@ -142,7 +142,7 @@ async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>,
 }
 
 impl NotifyContext<'_> {
-    /// Goes through everyone whom it may concern. `true` if someone is to be told by mail too.
+    /// Notifies all recipients, page by page. `true` if one of them also gets a mail.
     async fn notify_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
         let (repo, thread) = (self.repo.id, self.news.thread);
         let few = self.named.iter().chain(&self.concerned).chain(self.taking_part.keys());
@@ -164,7 +164,7 @@ impl NotifyContext<'_> {
         }
     }
 
-    /// Asks the rule about some people and writes a row for those who are told.
+    /// Asks the rule about some people and writes a notification for each recipient.
     async fn notify_some(&self, tx: &mut Tx, people: &[Candidate]) -> Result<bool, StoreError> {
         let mut by_reason: BTreeMap<(Reason, bool), Vec<UserId>> = BTreeMap::new();
         for candidate in people {

@@ -81,7 +81,7 @@ pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> 
         .await
 }
 
-/// Marks as read what the caller was told until an instant, in one repository or everywhere.
+/// Marks the caller's notifications until an instant as read, in one repository or everywhere.
 pub async fn mark_all(
     forge: &Forge,
     caller: &Caller,
@@ -97,7 +97,7 @@ pub async fn mark_all(
         .await
 }
 
-/// The caller looks at an issue: what they were told about it is read. `true` if it was not before.
+/// The caller opens an issue: its notification is marked as read. `true` if it was unread.
 pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) -> Result<bool, Access> {
     opened_subject(forge, caller, repo, (Subject::Issue, issue.id.get())).await
 }

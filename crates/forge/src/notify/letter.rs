@@ -241,7 +241,7 @@ impl Story {
     }
 }
 
-/// Why someone is told, as the end of a sentence that begins with "because".
+/// Reason of a notification, as the end of a sentence that begins with "because".
 fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::ReviewRequested => "your review was requested",

@@ -50,7 +50,7 @@ impl Memory {
         metrics::gauge!("abide_relay_held_bytes").set(self.budget.used() as f64);
     }
 
-    /// Tells those who wait that bytes were given back.
+    /// Wakes waiting callers after bytes were released.
     fn is_freed(&self) {
         self.report_used();
         self.freed.notify_waiters();

@@ -2,7 +2,7 @@
 //! and it is not visible before it is complete.
 //!
 //! The copy is built in an area below `incoming/`; the area's name contains the id that was reserved for the fork. The
-//! copy moves to its place and only then gets its row. After a crash, the area tells which directory may lack a row,
+//! copy moves to its place and only then gets its row. After a crash, the area shows which directory may lack a row,
 //! see [`abandon`].
 
 use super::create::{has_name, made_too_many, owns_too_many};

@@ -30,7 +30,7 @@ pub enum RepoLocator {
 }
 
 impl RepoLocator {
-    /// The door of `owner/name`, where the owner may be a key: `npub1…/identifier`.
+    /// Locator of `owner/name`, where the owner may be a key: `npub1…/identifier`.
     pub fn slug(owner: impl Into<String>, name: impl Into<String>) -> Self {
         let (owner, name) = (owner.into(), name.into());
         match nip19::parse_npub(&owner) {
@@ -43,7 +43,7 @@ impl RepoLocator {
     }
 }
 
-/// Finds the repository behind a door and asks the policy. A repository that the caller may not see is reported as not
+/// Finds the repository of a locator and asks the policy. A repository that the caller may not see is reported as not
 /// found.
 pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
@@ -90,7 +90,7 @@ async fn by_name(
     Ok(found.filter(Repo::goes_by_name))
 }
 
-/// Whether the repository behind a door has another slug now.
+/// Whether the repository of a locator has another slug now.
 pub fn moved(locator: &RepoLocator, repo: &Repo) -> bool {
     match locator {
         RepoLocator::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),

@@ -90,7 +90,7 @@ pub async fn list(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Rep
     Ok(repos::deleted_of_owner(&mut *forge.store().read().await?, user, page).await?)
 }
 
-/// The deleted repository behind a door that opens nothing else, for callers who may still know about it.
+/// The deleted repository of a locator that finds no other, for callers who may still know about it.
 pub async fn tombstone(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Result<Option<Repo>, Fault> {
     if caller.user_id().is_none() {
         return Ok(None);

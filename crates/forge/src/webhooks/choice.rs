@@ -77,7 +77,7 @@ fn invalid(field: &'static str, rule: impl ToString) -> HookError {
     HookError::Invalid { field, rule: rule.to_string() }
 }
 
-/// The part of an address that may be told: what follows the host is often a secret.
+/// The part of a URL that may be shown: the path is often a secret.
 pub(super) fn host(url: &str) -> String {
     url.parse::<OutboundUrl>().map(|address| address.authority()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Webhooks: other servers are told what happens in a repository.
+//! Webhooks: deliveries of a repository's events to other servers.
 //!
 //! [`create`], [`edit`], [`remove`] and [`show`] are for those who administer one; [`ask`] sends something by hand.
 //! `consumer.rs` turns events into deliveries, rows that hold what will be sent; `payload/` writes it in GitHub's words;

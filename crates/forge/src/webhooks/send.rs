@@ -31,7 +31,7 @@ const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
 /// Bytes of an answer's headers that are kept.
 const HEADERS: usize = 8 << 10;
 
-/// Sends what is due until told to stop; what is under way then is brought to its end.
+/// Sends due deliveries until stopped; deliveries under way are finished.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut under_way = JoinSet::new();
     while !stop.is_cancelled() {
@@ -150,7 +150,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     };
     let headers = match headers(forge, claim, body.as_bytes()) {
         Ok(headers) => headers,
-        // Nobody is told anything unsigned that should be signed.
+        // A delivery that must be signed is never sent unsigned.
         Err(error) => {
             let tried = Tried { request_headers: "{}".into(), error: Some(error), ..Tried::default() };
             return (Answered::No, tried);
@@ -179,7 +179,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             tracing::info!(hook = %hook.id, %error, "a webhook delivery failed");
             tried.error = Some(error.public_message());
             if error.hides_the_host() {
-                // The time that a look-up takes tells a name of the operator's network from one that is not there.
+                // The time of a lookup distinguishes a name of the operator's network from a missing one.
                 tried.duration = Duration::ZERO;
             }
             // Also where the guard refuses: as many tries as for a name that cannot be looked up.

@@ -81,7 +81,7 @@ pub struct Weight {
     pub bytes: u64,
 }
 
-/// The threads of a batch whose beginnings are read, by their places: those that accounts add to before others, short ones
+/// The threads of a batch whose beginnings are read, by index: those that accounts add to before others, short ones
 /// before long ones, until they have `most` bytes. Many long threads of strangers thus take no room from short ones.
 pub fn read_first(threads: &[Weight], most: u64) -> BTreeSet<usize> {
     let mut order: Vec<(usize, &Weight)> = threads.iter().enumerate().collect();

@@ -1,6 +1,6 @@
 //! Feeds: parts of the log of events, newest first, as a viewer may know them now.
 //!
-//! Nothing is copied per reader. Each way through the log picks a bounded run of places by an index; the outer statement
+//! Nothing is copied per reader. Each query of the log picks a bounded run of positions by an index; the outer statement
 //! fills them in with the names of today and says of each whether the viewer may know of it. So a request costs the same
 //! however much of the log is hidden from them.
 
@@ -21,7 +21,7 @@ pub const RUN: usize = 50;
 /// Characters of a text that feeds show.
 const EXCERPT: usize = 200;
 
-/// Fills in the places that `$run` picked: $1 is the viewer, $2 whether they read everything.
+/// Reads the events at the positions that `$run` picked: $1 is the viewer, $2 whether they read everything.
 ///
 /// Titles and texts come from the live rows, so what was removed or edited away is in no feed.
 ///
@@ -105,7 +105,7 @@ macro_rules! contributed {
     };
 }
 
-/// The latest places before $3 of what $4 keeps an eye on: their repositories and those they watch, themselves and those
+/// The latest positions before $3 of the sources of $4: their repositories and those they watch, themselves and those
 /// they follow. What someone watches is for themselves to know, so others learn nothing of it here.
 ///
 /// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. The
@@ -265,7 +265,7 @@ pub enum Feed {
     Home(UserId),
 }
 
-/// The latest [`RUN`] events of a feed before a place, as far as the viewer may know of them.
+/// The latest [`RUN`] events of a feed before a position, as far as the viewer may know of them.
 pub async fn before(conn: &mut Conn, feed: Feed, viewer: Viewer, before: i64) -> Result<Run, StoreError> {
     let Viewer { user, reads_everything } = viewer;
     match feed {

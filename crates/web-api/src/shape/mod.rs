@@ -4,7 +4,7 @@
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
 //! `event.rs`: what happened, and who acts on it. `attention.rs`: stars, watches, follows. `hook.rs`: webhooks.
-//! `notification.rs`: what one was told. `admin.rs`: what a site admin sees.
+//! `notification.rs`: notifications. `admin.rs`: site administration.
 
 mod admin;
 mod attention;

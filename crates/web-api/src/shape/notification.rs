@@ -7,7 +7,7 @@ use abide_nostr::kinds;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A thread that the caller was told about. `reason` is GitHub's word where it has one: `subscribed` is watching the
+/// A thread in the caller's inbox. `reason` is GitHub's word where it has one: `subscribed` is watching the
 /// repository, and `lifecycle` stands for what happens to a repository of one's own.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Notification {

@@ -83,7 +83,7 @@ impl IntoResponse for Elsewhere {
 /// The answer of a repository's page.
 pub(crate) type Shown = Result<Response, Elsewhere>;
 
-/// The doors that an address may mean, in the order in which they are tried. A name is followed by `.git` at times; what
+/// The locators that a page path may mean, in the order in which they are tried. A name is followed by `.git` at times; what
 /// a key calls its repository is any text, and may itself end so.
 fn locators(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
     let (owner, typed) = (address.segment(0), address.segment(1));

@@ -43,7 +43,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
             let is_text = !blob.binary;
             (Body::from(blob.data), is_text)
         }
-        // Whether it is text is told by its name alone: it is not looked at before it is sent.
+        // The name alone decides whether it is text: the content is not read before it is sent.
         false => (Body::from_stream(ReaderStream::new(room.browser.stream(entry.oid).await?)), looks_like_text(name)),
     };
     let (media_type, inline) = match picture_type(name) {

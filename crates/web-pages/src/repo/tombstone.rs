@@ -24,7 +24,7 @@ struct TombstonePage {
     in_time: bool,
 }
 
-/// The answer at a door behind which nothing was found: what is left of the visitor's own repository, or nothing.
+/// The answer for a locator without a repository: what is left of the visitor's own repository, or nothing.
 pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, locator: &RepoLocator) -> Elsewhere {
     let repo = match restore::tombstone(&app.forge, &visitor.caller(), locator).await {
         Ok(found) => found,

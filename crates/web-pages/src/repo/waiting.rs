@@ -24,7 +24,7 @@ struct WaitingPage {
     clone: String,
 }
 
-/// The answer at a door behind which nothing was found: what waits there, what is left of a deleted one, or nothing.
+/// The answer for a locator without a repository: what waits there, what is left of a deleted one, or nothing.
 pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, locator: &RepoLocator) -> Elsewhere {
     let front = address.reads() && address.segment(2).is_empty();
     if let (RepoLocator::Nostr { owner, identifier }, true) = (locator, front) {

@@ -73,7 +73,7 @@ impl fmt::Display for Until {
 
 impl HtmlSafe for Until {}
 
-/// A length of time in days if it is whole days, as rules are told.
+/// A length of time in days if it is whole days, as rules state it.
 pub(crate) fn days(length: Duration) -> String {
     match (length.as_secs() / 86_400, length.as_secs() % 86_400) {
         (1, 0) => "1 day".to_owned(),

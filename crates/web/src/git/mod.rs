@@ -114,30 +114,30 @@ fn version(headers: &HeaderMap) -> ProtocolVersion {
     asked.map_or(ProtocolVersion::V0, ProtocolVersion::parse)
 }
 
-/// Someone at a repository's door.
+/// A request to a repository.
 struct GitRequest {
     locator: RepoLocator,
     headers: HeaderMap,
     ip: Option<IpAddr>,
 }
 
-/// Why they are not let in.
+/// Reason of a refused request.
 enum Refusal {
-    /// Ask for credentials: none came, or bad ones.
+    /// Credentials are missing or wrong.
     Login,
-    /// They are known, but what they ask for is not there for them.
+    /// The caller is authenticated, but may not see the repository, or it does not exist.
     NotFound,
     /// The token lacks a scope.
     Forbidden(String),
-    /// They may see it, but not do this.
+    /// The caller may see the repository, but lacks the permission.
     Denied(String),
-    /// As above, but git itself should say so.
+    /// As above, but sent as a git error packet, which git prints.
     InAdvertisement(String),
     Fault(Fault),
 }
 
 impl GitRequest {
-    /// The door is taken from the raw path: what needs decoding is no name.
+    /// The locator is taken from the raw path: a name never needs decoding.
     fn of(request: &Request) -> Self {
         let mut segments = request.uri().path().split('/').skip(1);
         let (first, second) = (segments.next().unwrap_or(""), segments.next().unwrap_or(""));
@@ -178,7 +178,7 @@ impl GitRequest {
             return admitted.map_err(|access| Refusal::from(access, true));
         }
         match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
-            // Before anything is looked up: pushing always needs a login, so the answer tells nothing.
+            // Before anything is looked up: pushing always needs a login, so the answer reveals nothing.
             Credentials::Bad | Credentials::None(_) => Err(Refusal::Login),
             Credentials::Good(caller) => push::admit(&app.forge, &caller, &self.locator, Transport::Http)
                 .await

@@ -1,4 +1,4 @@
-//! The relay's door: one address for people, programs and sockets.
+//! Requests to the relay: one URL for browsers, NIP-11 documents and WebSockets.
 //!
 //! At `/` a WebSocket request becomes a connection to the relay (`socket.rs`), `Accept: application/nostr+json` is
 //! answered with what the relay says about itself, and everything else is the front page's.

@@ -39,7 +39,7 @@ impl Samples {
     }
 }
 
-/// Runs every side in each round and returns the milliseconds of each. `run` is told the side and the round.
+/// Runs every side in each round and returns the milliseconds of each. `run` gets the side and the round.
 ///
 /// In turn, and each round in the opposite order of the one before: what else the machine does then meets all sides
 /// alike. Round 0 only warms caches up and is not counted.

@@ -1,6 +1,6 @@
 //! Pushes: which ref moved, from where to where, and the commits that it brought.
 //!
-//! A transaction has no time to read objects, so a delivery is queued with what the event tells of its commits and
+//! A transaction has no time to read objects, so a delivery is queued with the event's facts about its commits and
 //! completed before its first try. Objects stay for as long as the repository does; of what is gone by then, the event's
 //! own words are sent.
 
@@ -147,7 +147,7 @@ fn read(
     tip: Option<Oid>,
     limits: CommitLimits,
 ) -> Result<Brought, ReadError> {
-    // A tag may stand for something that is no commit; then there is nothing more to tell.
+    // A tag may stand for something that is no commit; then there are no commits to list.
     let Some(head) = peeled(reader, update.new) else {
         return Ok(Brought { forced: !update.is_create(), commits: Vec::new(), head: None });
     };

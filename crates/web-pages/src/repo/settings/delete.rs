@@ -30,7 +30,7 @@ pub(in crate::repo) async fn delete(State(app): State<App>, visitor: Visitor, ad
         return Ok(ask::again(&app, &room, StatusCode::BAD_REQUEST, question, errors).await);
     }
     delete::delete(&app.forge, &room.visitor.caller(), room.repo()).await?;
-    // Where it can be restored is no place for those who cannot.
+    // People who cannot restore it are not sent to the page where it is restored.
     let to = if room.is_owner() { "/settings/repositories" } else { "/" };
     Ok(respond::see_other(&format!("{to}?done=deleted")))
 }

@@ -1,4 +1,4 @@
-//! How deeply blocks of a text nest, told before it is parsed.
+//! Nesting depth of a text's blocks, found before it is parsed.
 //!
 //! A line of sixty thousand `>` is as many quotes inside each other, and what handles markup walks from each of them to
 //! the outermost one. List markers are counted too: the parser reads the rest of the line for each of them.

@@ -17,7 +17,7 @@ const MOST_ATTRIBUTES: usize = 64;
 pub(super) enum Refused {
     /// One of the bounds is exceeded.
     TooMuch,
-    /// How the parser reads the rest cannot be told from here.
+    /// The parser's reading of the rest is unknown here.
     Unclear,
 }
 

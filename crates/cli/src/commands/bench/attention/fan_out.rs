@@ -9,7 +9,7 @@ use abide_forge::consumers;
 use abide_forge::issues::create;
 use std::time::Instant;
 
-/// Events that are told of between two looks at the clock.
+/// Events between two measurements.
 const PIECE: u32 = 20;
 
 pub(super) async fn measure(
@@ -57,7 +57,7 @@ pub(super) async fn measure(
         samples.push(f64::from(PIECE) / start.elapsed().as_secs_f64());
         done += PIECE;
     }
-    let case = format!("{engine}, events told to {} watchers", args.watchers);
+    let case = format!("{engine}, events to {} watchers", args.watchers);
     report.add(Line::new(case, Unit::PerSecond, samples));
     forge.close().await;
     Ok(())

@@ -1,7 +1,7 @@
 //! `abide bench attention`
 //!
 //! `stars.rs`: giving and taking back stars, beside the same rows written by bare SQL. `fan_out.rs`: what one event costs
-//! that many people are told of. `deliveries.rs`: webhooks to a receiver in this process. `home.rs`: the home feed of
+//! with many recipients. `deliveries.rs`: webhooks to a receiver in this process. `home.rs`: the home feed of
 //! someone who watches a lot, over a long log.
 
 mod deliveries;
@@ -62,7 +62,7 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
         Some(url) => measure("PostgreSQL", &BenchDatabase::Postgres(url), &args, &stop, &mut report).await?,
     }
     report.note("stars: one row, one event and one audit row; ours also judges, counts against the limit and locks");
-    report.note(format!("fan-out: an issue is opened; {} watchers are told, without mail", args.watchers));
+    report.note(format!("fan-out: an issue is opened; {} watchers get a notification, without mail", args.watchers));
     report.note("deliveries: one hook, so one at a time and in order, each written before and after it is sent");
     report.note(format!("home: {} events, {} repositories watched, 50 people followed", args.events, args.watched));
     report.show(args.json);

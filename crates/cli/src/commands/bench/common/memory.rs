@@ -1,4 +1,4 @@
-//! How much memory a process takes, as Linux tells it.
+//! Memory of a process, from `/proc`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ pub(in crate::commands::bench) struct Peak {
     pub helpers: f64,
 }
 
-/// Looks on until it is told to stop.
+/// Samples until it is stopped.
 pub(in crate::commands::bench) struct Watch {
     end: Arc<AtomicBool>,
     thread: JoinHandle<Peak>,

@@ -19,7 +19,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Runs it. `run` is told the round and the side's address.
+    /// Runs it. `run` gets the round and the side's URL.
     pub(super) fn measure(
         &self,
         bench: &Bench,

@@ -2,7 +2,7 @@
 //!
 //! Everything lives in one temporary directory: a private server of this same binary (`common/server.rs`), a private nginx with
 //! fcgiwrap around `git http-backend` (`reference.rs`), and the real `git` as client (`common/client.rs`) on generated
-//! repositories (`common/data.rs`). A file per case. `signed.rs`: the same by the other door, where a key rules.
+//! repositories (`common/data.rs`). A file per case. `signed.rs`: the same for repositories that a nostr key owns.
 
 mod clone;
 mod compare;

@@ -1,4 +1,4 @@
-//! The other door: repositories that a key announces, pushed under states that it signs.
+//! Repositories that a key announces, pushed under states that it signs.
 
 use super::client::{Client, Remote};
 use super::io;

@@ -48,7 +48,7 @@ impl Seed {
         Ok(Self { owner, user, repos: planted })
     }
 
-    /// The repository that one of several workers turns to in this turn: each walks the list from its own place.
+    /// The repository that one of several workers uses in this turn: each walks the list from its own start.
     pub(super) fn repo(&self, worker: usize, turn: usize) -> &(RepoId, RepoName) {
         &self.repos[(worker * 37 + turn) % self.repos.len()]
     }

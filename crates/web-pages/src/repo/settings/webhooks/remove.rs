@@ -1,4 +1,4 @@
-//! Deleting a webhook, after telling what goes with it.
+//! Deleting a webhook, after a page that lists the consequences.
 
 use super::{at, enter};
 use crate::App;
