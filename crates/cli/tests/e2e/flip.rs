@@ -49,16 +49,16 @@ impl World {
         let auth = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
         let ask = format!("GET /api/v3/events/stream?after=0 HTTP/1.1\r\nHost: abide\r\n{auth}\r\n");
         socket.write_all(ask.as_bytes()).expect("the server reads");
-        let mut told = String::new();
+        let mut reported = String::new();
         for line in BufReader::new(socket).lines() {
             let line = line.expect("the marker comes in time");
-            told.push_str(&line);
-            told.push('\n');
+            reported.push_str(&line);
+            reported.push('\n');
             if line.contains(&format!("alice/{marker}\"")) {
-                return told;
+                return reported;
             }
         }
-        panic!("the stream ended: {told}");
+        panic!("the stream ended: {reported}");
     }
 
     /// What every reader shows: its name, and what stands there. `marker` names what streams are read up to.
@@ -143,8 +143,11 @@ fn no_reader_of_the_log_shows_what_turned_private_or_was_so(
     world.send("POST", "/repos/alice/tool/issues", &owner, json!({ "title": "A secret matter" }));
     // The hook is the owner's own and is told; it is also how we know that the event has been taken in.
     eventually(SOON, || world.receiver.of("issues").len() == 2);
-    let told = &world.receiver.of("issues")[1].body;
-    assert_eq!((&told["issue"]["title"], &told["repository"]["private"]), (&json!("A secret matter"), &json!(true)));
+    let reported = &world.receiver.of("issues")[1].body;
+    assert_eq!(
+        (&reported["issue"]["title"], &reported["repository"]["private"]),
+        (&json!("A secret matter"), &json!(true))
+    );
     settled(&world.server);
     for (reader, shows) in world.readers("two") {
         for hidden in ["alice/tool", "In the open", "A secret matter"] {

@@ -309,7 +309,7 @@ fn a_restart_keeps_everything(#[values(Engine::Sqlite, Engine::Postgres)] engine
     let alice = person(&server, "alice").with_ssh(&server);
     alice.create(&server, "project", true);
     let oid = push_something(&server, &alice, "project");
-    let told = |server: &Server| {
+    let reported = |server: &Server| {
         ["/api/v3/user", "/api/v3/user/keys", "/api/v3/repos/alice/project"]
             .map(|path| http::get(server.http_addr(), path, Some(&alice.token)))
             .map(|response| {
@@ -319,12 +319,12 @@ fn a_restart_keeps_everything(#[values(Engine::Sqlite, Engine::Postgres)] engine
     };
     // What follows the push by itself changes what is told.
     eventually(SOON, || jobs(&server, "repo:maintain", "done") == 1);
-    let before = told(&server);
+    let before = reported(&server);
 
     assert_eq!(server.terminate().code(), Some(0), "{}", server.log());
     server.restart();
 
-    let mut after = told(&server);
+    let mut after = reported(&server);
     // When the key was used last is written down a little later.
     for (before, after) in before[1].as_array().into_iter().flatten().zip(after[1].as_array_mut().into_iter().flatten())
     {

@@ -192,9 +192,9 @@ fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_thro
     assert!(refused.text().contains("the write role"), "{}", refused.text());
 
     query(&server, "UPDATE repos SET archived_at = 1 WHERE name IN ('open', 'secret')");
-    let told = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token));
-    assert_eq!(told.status, 200);
-    assert!(told.text().ends_with("ERR repository is archived; pushes are disabled"), "{}", told.text());
+    let reported = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token));
+    assert_eq!(reported.status, 200);
+    assert!(reported.text().ends_with("ERR repository is archived; pushes are disabled"), "{}", reported.text());
     let tree = alice.git.init_work_tree();
     alice.git.commit_file(&tree, "a", "one", "one");
     let said = alice.git.fails(&tree, &["push", &server.http_url("alice", "open"), "main"]);

@@ -179,7 +179,7 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
         let actor = viewer.map_or(Actor::Anonymous, |id| Actor::User { id, site_admin: admin, suspended: false });
         let may_know = |event: &Happened| {
             let silent = event.actor == Some(suspended) || event.about_user == Some(suspended);
-            let told = is_in_feeds(event.kind);
+            let reported = is_in_feeds(event.kind);
             let visible = match event.repo {
                 Some(place) => {
                     let role = viewer.is_some_and(|who| roles.contains(&(place, who))).then_some(Role::Read);
@@ -187,7 +187,7 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
                 }
                 None => event.public,
             };
-            told && !silent && visible
+            reported && !silent && visible
         };
         let expected = |wanted: &dyn Fn(&Happened) -> bool| -> Vec<i64> {
             log.iter().rev().filter(|event| wanted(event) && may_know(event)).map(|event| event.seq).collect()

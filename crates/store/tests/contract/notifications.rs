@@ -1,4 +1,4 @@
-//! Being told: once per event, listed as counted, mailed when the window allows.
+//! Notifications: once per event, listed as counted, mailed when the window allows.
 
 use crate::support::{World, repo, run, sql, unit, user};
 use abide_core::notify::{Hearing, Reason, State, Subject};

@@ -63,9 +63,9 @@ fn a_star_is_given_counted_listed_and_taken_back(#[values(Engine::Sqlite, Engine
     }
     assert_error(&fan.get(star), 404);
     assert_eq!(owner.read(repo)["stargazers_count"], 1);
-    let told = query(&server, "SELECT kind FROM domain_events WHERE kind LIKE '%star' ORDER BY id");
+    let reported = query(&server, "SELECT kind FROM domain_events WHERE kind LIKE '%star' ORDER BY id");
     assert_eq!(
-        told.lines().collect::<Vec<_>>(),
+        reported.lines().collect::<Vec<_>>(),
         ["star", "star", "star", "unstar"],
         "what changes nothing is not told"
     );

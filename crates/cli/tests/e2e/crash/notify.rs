@@ -78,13 +78,13 @@ fn crash_while_people_are_told_leaves_nobody_out_and_tells_nobody_twice(
         assert_eq!(opened.status, 201, "{}", opened.text());
     }
     server.wait_exit();
-    let told = "SELECT count(*) FROM notifications WHERE state = 'unread'";
+    let reported = "SELECT count(*) FROM notifications WHERE state = 'unread'";
     if [failpoint::NOTIFY_HALFWAY, failpoint::CONSUMER_BEFORE_COMMIT].contains(&point) {
-        assert_eq!(query(&server, told), "0", "half of them is none of them");
+        assert_eq!(query(&server, reported), "0", "half of them is none of them");
     }
     server.restart();
 
-    eventually(SOON, || query(&server, told) == MANY.to_string());
+    eventually(SOON, || query(&server, reported) == MANY.to_string());
     assert_mailed(&server, 1);
     assert_eq!(query(&server, "SELECT count(*) FROM notifications WHERE mail_due_at IS NOT NULL"), "0");
     assert_eq!(query(&server, "SELECT count(*) FROM event_failures"), "0");
@@ -104,11 +104,11 @@ fn crash_by_sigkill_in_the_middle_of_telling_leaves_nobody_out(
         assert_eq!(opened.status, 201, "{}", opened.text());
     }
     server.kill();
-    let told = "SELECT count(*) FROM notifications WHERE state = 'unread'";
-    let before: usize = query(&server, told).parse().expect("a number");
+    let reported = "SELECT count(*) FROM notifications WHERE state = 'unread'";
+    let before: usize = query(&server, reported).parse().expect("a number");
     assert_eq!(before % MANY, 0, "an issue is told to all or to none");
     server.restart();
-    eventually(SOON, || query(&server, told) == (ISSUES * MANY).to_string());
+    eventually(SOON, || query(&server, reported) == (ISSUES * MANY).to_string());
     assert_mailed(&server, ISSUES);
     assert_eq!(query(&server, "SELECT count(*) FROM event_failures"), "0");
     assert_healthy(&server);

@@ -187,11 +187,11 @@ pub fn refs<const N: usize>(expected: [(&str, &str); N]) -> Refs {
 
 /// Runs `git ARGS`, which must succeed, and returns what it tells on the terminal.
 #[track_caller]
-pub fn tells(git: &GitClient, dir: &Path, args: &[&str]) -> String {
+pub fn stderr_of(git: &GitClient, dir: &Path, args: &[&str]) -> String {
     let output = git.run(dir, args);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {} failed\n{told}", args.join(" "));
-    told
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {} failed\n{reported}", args.join(" "));
+    reported
 }
 
 /// This client with a trace of what it does (`GIT_TRACE_PACKET`, `GIT_TRACE_CURL`, …), and the file with it.

@@ -251,8 +251,8 @@ fn a_states_end_leaves_the_waiting_announcement_its_own_time(
     scene.sweep();
     assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_states"), "0");
     assert_eq!(ends(&scene), before);
-    let told = scene.push_fails(&key, "demo", &["main"]);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["main"]);
+    assert!(reported.contains("no authorised state"), "{reported}");
     promote(&mut scene, &key);
     assert!(!scene.refs(&key, "demo").is_empty());
     scene.assert_healthy();

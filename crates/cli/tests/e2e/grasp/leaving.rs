@@ -25,9 +25,9 @@ fn a_reconciliation_does_not_tell_what_waits(#[values(Engine::Sqlite, Engine::Po
     scene.announce(&key, "waits", &[]);
     scene.state_waits(&state(&key, now() - 5, "waits", &[("refs/heads/main", &scene.first)], Some("main")));
     let served = BTreeSet::from([announcement.id.to_bytes(), said.id.to_bytes()]);
-    let mut told = |filter| compare(&mut scene.relay, &filter, &[]);
-    assert_eq!(told(serde_json::json!({ "kinds": [30_617, 30_618] })), (BTreeSet::new(), served));
-    assert_eq!(told(of(&key, "waits")), (BTreeSet::new(), BTreeSet::new()));
+    let mut reported = |filter| compare(&mut scene.relay, &filter, &[]);
+    assert_eq!(reported(serde_json::json!({ "kinds": [30_617, 30_618] })), (BTreeSet::new(), served));
+    assert_eq!(reported(of(&key, "waits")), (BTreeSet::new(), BTreeSet::new()));
 }
 
 #[rstest]

@@ -73,9 +73,9 @@ impl Scene {
         let mut args = vec!["push", &url];
         args.extend(refs);
         let pushed = self.git.run(&self.work, &args);
-        let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
-        assert!(pushed.status.success(), "{told}\n{}", self.server.log());
-        told
+        let reported = String::from_utf8_lossy(&pushed.stderr).into_owned();
+        assert!(pushed.status.success(), "{reported}\n{}", self.server.log());
+        reported
     }
 
     /// Pushes to a key's repository; fails, and returns what git said.

@@ -39,8 +39,8 @@ async fn an_issue_lives_from_its_opening_to_its_end(#[values(Engine::Sqlite, Eng
     let again = reopen(forge, &world.carol, &world.repo, 1).await.expect("open again");
     assert_eq!((again.state, again.reason, again.closed_by), (State::Open, Some(Reason::Reopened), None));
 
-    let told = world.timeline(&world.carol, &issue).await;
-    assert_eq!(told, ["commented", "labeled", "assigned", "renamed", "closed", "reopened"]);
+    let reported = world.timeline(&world.carol, &issue).await;
+    assert_eq!(reported, ["commented", "labeled", "assigned", "renamed", "closed", "reopened"]);
     let kinds = world.kinds().await;
     let expected = [
         "issue_created",

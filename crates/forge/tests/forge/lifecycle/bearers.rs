@@ -207,14 +207,18 @@ impl Run<'_> {
         }
     }
 
-    async fn check(&self, told: &[Step]) {
+    async fn check(&self, reported: &[Step]) {
         let anonymous = Caller::anonymous(None);
         for (viewer, caller) in [(None, &anonymous), (Some(0), &self.world.alice), (Some(1), &self.world.bob)] {
             for (owner, owner_name) in OWNERS.iter().enumerate() {
                 for (name, repo_name) in NAMES.iter().enumerate() {
                     let slug = format!("{owner_name}/{repo_name}");
                     let expected = self.model.leads(viewer, owner, name);
-                    assert_eq!(self.world.leads(caller, &slug).await, expected, "{slug} to {viewer:?} after {told:?}");
+                    assert_eq!(
+                        self.world.leads(caller, &slug).await,
+                        expected,
+                        "{slug} to {viewer:?} after {reported:?}"
+                    );
                 }
             }
         }

@@ -44,7 +44,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert_eq!((suspended.breaker.open_since, suspended.next_at), (Some(now), None), "nothing waits yet");
     let rows = scene.deliveries(&hook).await;
     assert!(rows[1..].iter().all(|row| row.state == DeliveryState::Failed), "{rows:?}");
-    assert_eq!(told(&scene, "webhook_suspended").await, 1);
+    assert_eq!(events_of(&scene, "webhook_suspended").await, 1);
     let url = scene.receiver.url();
     let host = url.split('/').nth(2).expect("an address");
     let notice = format!("Webhook to {host} suspended");
@@ -85,7 +85,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert_eq!((got.len(), got), (7, queued));
     assert!(rows[6..].iter().all(|row| row.state == DeliveryState::Ok));
     assert_eq!(scene.seen(hook.id).await.breaker, abide_core::webhooks::Breaker::default());
-    assert_eq!(told(&scene, "webhook_resumed").await, 1);
+    assert_eq!(events_of(&scene, "webhook_resumed").await, 1);
     let notice = format!("Webhook to {host} resumed");
     assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
     let mail = scene.only_mail().await;
@@ -132,7 +132,7 @@ async fn unstar(scene: &super::Scene) {
     assert!(star::unstar(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed"));
 }
 
-async fn told(scene: &super::Scene, kind: &str) -> i64 {
+async fn events_of(scene: &super::Scene, kind: &str) -> i64 {
     let mut conn = scene.rig.store.read().await.expect("readable");
     events::count_of_kind(&mut conn, scene.repo.id, kind.parse().expect("a kind")).await.expect("readable")
 }

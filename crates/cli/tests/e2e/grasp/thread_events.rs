@@ -1,4 +1,4 @@
-//! Issues, proposals and comments that come by nostr are told like local ones: by inbox, mail, webhook, feed and stream.
+//! Issues, proposals and comments that come by nostr have the same effects as local ones: inbox, mail, webhook, feed and stream.
 
 use super::scene::{Scene, WAITS, now, npub};
 use crate::beside::Beside as _;
@@ -53,18 +53,18 @@ impl World {
     }
 
     fn notifications(&self) -> Vec<Value> {
-        let told: Value =
+        let reported: Value =
             serde_json::from_str(&self.get("/api/v3/notifications?all=true", Some(&self.inbox))).expect("JSON");
-        told.as_array().cloned().expect("a list")
+        reported.as_array().cloned().expect("a list")
     }
 
     /// Waits until bob has an unread notification with this title, for this reason.
     #[track_caller]
     fn hears(&self, title: &str, reason: &str) {
         eventually(SOON, || {
-            let told = self.get("/api/v3/notifications", Some(&self.inbox));
-            let told: Vec<Value> = serde_json::from_str(&told).expect("JSON");
-            told.iter().any(|told| told["subject"]["title"] == title && told["reason"] == reason)
+            let reported = self.get("/api/v3/notifications", Some(&self.inbox));
+            let reported: Vec<Value> = serde_json::from_str(&reported).expect("JSON");
+            reported.iter().any(|reported| reported["subject"]["title"] == title && reported["reason"] == reason)
         });
     }
 
@@ -123,11 +123,11 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     world.publish(&issue);
     let page = format!("/alice/demo/nostr/{}", issue.id.to_hex());
     eventually(SOON, || world.notifications().len() == 1);
-    let told = &world.notifications()[0];
-    assert_eq!(told["subject"]["title"], "The lamp is broken");
-    assert_eq!(told["subject"]["type"], "Issue");
-    assert_eq!(told["reason"], "subscribed");
-    assert!(told["subject"]["url"].as_str().is_some_and(|url| url.ends_with(&page)), "{told}");
+    let reported = &world.notifications()[0];
+    assert_eq!(reported["subject"]["title"], "The lamp is broken");
+    assert_eq!(reported["subject"]["type"], "Issue");
+    assert_eq!(reported["reason"], "subscribed");
+    assert!(reported["subject"]["url"].as_str().is_some_and(|url| url.ends_with(&page)), "{reported}");
     eventually(SOON, || world.mails().contains("The lamp is broken"));
     assert!(world.mails().contains("It does **not** shine.") && world.mails().contains(&page), "{}", world.mails());
     let body = world.delivered("issues", "opened");
