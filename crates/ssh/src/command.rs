@@ -8,7 +8,7 @@ use abide_forge::repos::open::RepoLocator;
 /// Longest command accepted.
 const MAX_LEN: usize = 4096;
 
-/// First path component of permanent addresses; no user can have this name.
+/// First path component of permanent URLs; no user can have this name.
 const BY_ID: &str = "r";
 
 /// Requested git service.

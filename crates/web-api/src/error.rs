@@ -147,7 +147,7 @@ impl ApiError {
         let (status, who) = match full {
             Full::All => (StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open".to_owned()),
             Full::Own(each) => {
-                let who = format!("you already have {each} event streams open, the limit per account or address");
+                let who = format!("you already have {each} event streams open, the limit per account or IP address");
                 (StatusCode::TOO_MANY_REQUESTS, who)
             }
         };

@@ -116,7 +116,7 @@ fn notice(what: &str) -> Option<&'static str> {
         "public" => "The repository is public. Everyone can read it.",
         "private" => "The repository is private. Only its owner and collaborators can see it.",
         "offered" => "Transfer offered. The repository stays here until the new owner accepts.",
-        "accepted" => "You own this repository now. Its old address redirects here.",
+        "accepted" => "You own this repository now. Its old URL redirects here.",
         "declined" => "Transfer declined. The repository does not move.",
         "canceled" => "Transfer cancelled. The repository does not move.",
         "deleted" => "Repository deleted. Its owner can restore it under Settings, Deleted repositories.",

@@ -29,7 +29,7 @@ pub struct RepoThen {
 pub enum Unreadable {
     #[error("the kind {0:?} is not known to this version")]
     Kind(String),
-    #[error("the payload of {kind}: {error}")]
+    #[error("cannot read the payload of {kind}: {error}")]
     Payload { kind: Kind, error: serde_json::Error },
 }
 

@@ -219,7 +219,7 @@ impl Client {
     async fn admit(&mut self, event: Box<Event>) {
         let relay = self.forge.relay();
         if !relay.admission.event(self.ip, self.forge.clock().now()) {
-            let refusal = Refusal::new(Prefix::RateLimited, "too many events from this address; slow down");
+            let refusal = Refusal::new(Prefix::RateLimited, "too many events from this IP address; slow down");
             let _ = self.answer_to.send((event.id, Answer::Refused(refusal)));
             return;
         }

@@ -93,8 +93,8 @@ impl Drop for Held {
 /// The text of a refusal, with what to do about it.
 pub(super) fn full() -> String {
     format!(
-        "rate-limited: answers that wait to be read, reconciliations and filters of one address may take {} MiB here, and \
-         of all {} MiB; read what was sent, close what is not needed, then ask again",
+        "rate-limited: unread responses, reconciliations and filters may take {} MiB per IP address and {} MiB in all; \
+         read the responses or close subscriptions, then ask again",
         OF_ONE >> 20,
         ALL >> 20
     )

@@ -69,7 +69,7 @@ pub enum ForkError {
     #[error("the repository is empty; push to it first")]
     Empty,
     /// The account has no username.
-    #[error("choose a user name first; it is part of the repository address")]
+    #[error("choose a user name first; it is part of the repository URL")]
     Nameless,
     /// The account has reached its repository limit.
     #[error("this account owns {0} repositories, the limit (repos.per_user); delete one or ask the operator")]

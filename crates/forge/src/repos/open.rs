@@ -19,7 +19,7 @@ pub enum RepoLocator {
         /// The part after the slash, without `.git`.
         name: String,
     },
-    /// The permanent address: an id.
+    /// The permanent URL: an id.
     Id(String),
     /// A key and the identifier of its repository.
     Nostr {

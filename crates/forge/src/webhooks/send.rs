@@ -164,7 +164,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             forge.gate().post(Post { address, headers, body: body.into() }).await
         }
         Err(error) => {
-            tracing::warn!(hook = %hook.id, %error, "the address of a webhook cannot be read");
+            tracing::warn!(hook = %hook.id, %error, "the URL of a webhook cannot be read");
             Err(GateError::Http(error.to_string()))
         }
     };

@@ -52,8 +52,8 @@ impl CodePage {
 const TITLE: &str = "Sign in";
 
 /// `GET /login`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Response {
-    let next = address.query("next");
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Response {
+    let next = page_path.query("next");
     let next = safe_next(next.as_deref());
     if visitor.viewer().is_some() {
         return respond::see_other(next);

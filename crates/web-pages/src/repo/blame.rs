@@ -28,9 +28,9 @@ struct BlamePage {
 }
 
 /// `GET /{owner}/{repo}/blame/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let commit_path = room.browser.resolve(&address.rest(3)).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
     let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
     let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     let blob = room.browser.blob(entry.oid, LARGEST_SHOWN).await?;

@@ -34,9 +34,9 @@ struct BlobPage {
 pub(super) const LARGEST_SHOWN: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/blob/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let commit_path = room.browser.resolve(&address.rest(3)).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
     let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
     let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     if entry.kind == EntryKind::Directory {
@@ -51,7 +51,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
     let frame = Frame::new(&app, &room.visitor, format!("{} · {}", shown(&commit_path.path), room.repo().shown()));
     let head = room.head(&app, "code").await;
     let log = room.browser.log(commit_path.commit, &commit_path.path, 0, 1).await?;
-    let as_source = address.query("plain").is_some();
+    let as_source = page_path.query("plain").is_some();
     let content = content(&app, &room, &commit_path, &entry, as_source, &head.url).await?;
     let trail = Trail::of(&commit_path);
     let here = format!("{}/blob/{}{}", head.url, trail.at, tail(&commit_path.path));

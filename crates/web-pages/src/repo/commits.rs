@@ -61,21 +61,21 @@ impl Line {
 const PER_PAGE: usize = 30;
 
 /// `GET /{owner}/{repo}/commits`
-pub(super) async fn front(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn front(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let commit_path = room.browser.front().await?;
-    page(&app, &room, commit_path, &address).await
+    page(&app, &room, commit_path, &page_path).await
 }
 
 /// `GET /{owner}/{repo}/commits/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let commit_path = room.browser.resolve(&address.rest(3)).await?;
-    page(&app, &room, commit_path, &address).await
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
+    page(&app, &room, commit_path, &page_path).await
 }
 
-async fn page(app: &App, room: &Room, commit_path: CommitPath, address: &PagePath) -> Shown {
-    let number = address.page();
+async fn page(app: &App, room: &Room, commit_path: CommitPath, page_path: &PagePath) -> Shown {
+    let number = page_path.page();
     let (lines, more) = lines(room, &commit_path, (number - 1) * PER_PAGE).await?;
     let title = match commit_path.path.is_empty() {
         true => format!("Commits · {}", room.repo().shown()),
@@ -88,7 +88,7 @@ async fn page(app: &App, room: &Room, commit_path: CommitPath, address: &PagePat
         picker: Picker::of(room, &commit_path, "commits").await?,
         trail: Trail::of(&commit_path),
         days: by_day(lines),
-        links: Links::around(&path, address, number, more),
+        links: Links::around(&path, page_path, number, more),
         head,
     }))
 }

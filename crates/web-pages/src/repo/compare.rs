@@ -37,18 +37,18 @@ struct Compared {
 const MAX_SUGGESTIONS: usize = 200;
 
 /// `GET /{owner}/{repo}/compare/{base}...{head}`: the form that people type.
-pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let spec = String::from_utf8_lossy(&address.rest(3)).into_owned();
+pub(super) async fn spec(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let spec = String::from_utf8_lossy(&page_path.rest(3)).into_owned();
     let (base, head) = spec.split_once("...").or_else(|| spec.split_once("..")).unwrap_or(("", &spec));
     let base = if base.is_empty() { room.repo().default_branch.short() } else { base };
-    page(&app, &room, base, head, asked_file(&address)).await
+    page(&app, &room, base, head, asked_file(&page_path)).await
 }
 
 /// `GET /{owner}/{repo}/compare?base=…&head=…`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    page(&app, &room, &address.query_text("base"), &address.query_text("head"), asked_file(&address)).await
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    page(&app, &room, &page_path.query_text("base"), &page_path.query_text("head"), asked_file(&page_path)).await
 }
 
 async fn page(app: &App, room: &Room, base: &str, head: &str, file: Option<usize>) -> Shown {

@@ -85,8 +85,8 @@ pub(crate) type Shown = Result<Response, Elsewhere>;
 
 /// The locators that a page path may mean, in the order in which they are tried. A name is followed by `.git` at times; what
 /// a key calls its repository is any text, and may itself end so.
-fn locators(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
-    let (owner, typed) = (address.segment(0), address.segment(1));
+fn locators(page_path: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
+    let (owner, typed) = (page_path.segment(0), page_path.segment(1));
     let bare = typed.strip_suffix(".git");
     match nip19::parse_npub(owner) {
         Err(_) => (RepoLocator::slug(owner, bare.unwrap_or(typed)), None),
@@ -110,9 +110,9 @@ pub(super) struct Room {
 
 impl Room {
     /// Opens the repository that the address names. An old name leads to the same page under the present one.
-    pub(super) async fn open(app: &App, visitor: Visitor, address: &PagePath) -> Result<Self, Elsewhere> {
-        let (owner, typed) = (address.segment(0), address.segment(1));
-        let (locator, other) = locators(address);
+    pub(super) async fn open(app: &App, visitor: Visitor, page_path: &PagePath) -> Result<Self, Elsewhere> {
+        let (owner, typed) = (page_path.segment(0), page_path.segment(1));
+        let (locator, other) = locators(page_path);
         let caller = visitor.caller();
         let mut found = browse::open(&app.forge, &caller, &locator).await;
         if let (Err(Access::NotFound), Some(other)) = (&found, &other) {
@@ -120,16 +120,16 @@ impl Room {
         }
         let browser = match found {
             Err(Access::NotFound) => {
-                return Err(waiting::or_nothing(app, &visitor, address, other.as_ref().unwrap_or(&locator)).await);
+                return Err(waiting::or_nothing(app, &visitor, page_path, other.as_ref().unwrap_or(&locator)).await);
             }
             found => found?,
         };
         let slug = browser.repo.slug();
         if slug != format!("{owner}/{typed}") {
-            let rest = address.raw_rest(2);
+            let rest = page_path.raw_rest(2);
             let slash = if rest.is_empty() { "" } else { "/" };
-            let to = format!("/{slug}{slash}{rest}{}", address.raw_query());
-            return Err(Elsewhere::To(if address.reads() { respond::moved(&to) } else { respond::resend(&to) }));
+            let to = format!("/{slug}{slash}{rest}{}", page_path.raw_query());
+            return Err(Elsewhere::To(if page_path.reads() { respond::moved(&to) } else { respond::resend(&to) }));
         }
         Ok(Self { browser, visitor })
     }
@@ -138,10 +138,10 @@ impl Room {
     pub(super) async fn enter(
         app: &App,
         visitor: Visitor,
-        address: &PagePath,
+        page_path: &PagePath,
         action: Action,
     ) -> Result<Self, Elsewhere> {
-        let room = Self::open(app, visitor, address).await?;
+        let room = Self::open(app, visitor, page_path).await?;
         room.ensure(app, action).await?;
         Ok(room)
     }

@@ -22,9 +22,9 @@ const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const READ_WHOLE: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/raw/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let commit_path = room.browser.resolve(&address.rest(3)).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath, headers: HeaderMap) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
     let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
     let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     if !matches!(entry.kind, EntryKind::File | EntryKind::Executable | EntryKind::Symlink) {

@@ -25,7 +25,7 @@ struct TombstonePage {
 }
 
 /// The answer for a locator without a repository: what is left of the visitor's own repository, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, locator: &RepoLocator) -> Elsewhere {
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePath, locator: &RepoLocator) -> Elsewhere {
     let repo = match restore::tombstone(&app.forge, &visitor.caller(), locator).await {
         Ok(found) => found,
         Err(fault) => return fault.into(),
@@ -35,6 +35,6 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath,
     let frame = Frame::new(app, visitor, format!("{} is deleted", repo.shown()));
     let in_time = frame.now.0 < until;
     // Looking at what was here, or trying to change it: the latter does not fit what is so now.
-    let status = if address.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };
+    let status = if page_path.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };
     Elsewhere::To(respond::html(status, &TombstonePage { frame, repo, deleted_at, until, in_time }))
 }

@@ -60,8 +60,8 @@ struct EmptyPage {
 const LARGEST_README: usize = 512 * 1024;
 
 /// `GET /{owner}/{repo}`
-pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn home(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     match room.browser.front().await {
         Ok(commit_path) => directory(&app, &room, commit_path, true).await,
         Err(BrowseError::Empty) => {
@@ -73,20 +73,20 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// `GET /r/{id}`: the address that never changes leads to the present one.
-pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let id = address.segment(1);
+pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let id = page_path.segment(1);
     let locator = RepoLocator::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
     let repo = match open::open(&app.forge, &visitor.caller(), &locator, Action::RepoRead).await {
-        Err(Access::NotFound) => return Err(tombstone::or_nothing(&app, &visitor, &address, &locator).await),
+        Err(Access::NotFound) => return Err(tombstone::or_nothing(&app, &visitor, &page_path, &locator).await),
         found => found?,
     };
-    Ok(respond::moved(&format!("/{}{}", repo.slug(), address.raw_query())))
+    Ok(respond::moved(&format!("/{}{}", repo.slug(), page_path.raw_query())))
 }
 
 /// `GET /{owner}/{repo}/tree/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let commit_path = room.browser.resolve(&address.rest(3)).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
     let is_home = commit_path.path.is_empty();
     directory(&app, &room, commit_path, is_home).await
 }

@@ -147,8 +147,12 @@ async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String,
 }
 
 /// `GET /settings/tokens/revoke?id=…`
-pub(super) async fn ask_revoke(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    let id = address.id()?;
+pub(super) async fn ask_revoke(
+    State(app): State<App>,
+    member: Member,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    let id = page_path.id()?;
     let tokens = tokens::list(&app.forge, member.viewer.user.id).await?;
     let token = tokens.into_iter().find(|token| token.id == id && token.revoked_at.is_none());
     let token = token.ok_or_else(Problem::not_found)?;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(super) async fn rename(forge: &Forge, target: &Target, new_name: &str) -> Result<(), Failure> {
     let before = target.live(forge).await?;
     let Renamed { repo, replaced } = repos::rename::rename(forge, &Caller::operator(), &before, new_name).await?;
-    let mut said = format!("renamed {} to {}; the old address redirects", before.slug(), repo.slug());
+    let mut said = format!("renamed {} to {}; the old URL redirects", before.slug(), repo.slug());
     if repo.name.folds(new_name) {
         said += "; repository names are lowercase";
     }
@@ -30,7 +30,7 @@ pub(super) async fn hand_over(forge: &Forge, target: &Target, to: &str) -> Resul
     let before = target.live(forge).await?;
     user(forge, to).await?;
     let repo = transfer::hand_over(forge, &Caller::operator(), &before, to).await?;
-    let said = format!("{} is now {}; the old address redirects", before.slug(), repo.slug());
+    let said = format!("{} is now {}; the old URL redirects", before.slug(), repo.slug());
     print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }

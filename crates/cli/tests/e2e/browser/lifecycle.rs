@@ -35,7 +35,7 @@ async fn the_danger_zone_is_used_with_open_eyes() {
     browser.go("/ann/tool/settings").await;
     browser.sees("Danger zone").await;
     browser.press("Rename").await;
-    browser.sees("The old address ann/tool redirects here").await;
+    browser.sees("The old URL ann/tool redirects here").await;
     browser.fill("name", "Bad Name").await;
     browser.keys(Key::Enter + "").await;
     browser.sees("only letters a–z, digits, dots, underscores and hyphens").await;

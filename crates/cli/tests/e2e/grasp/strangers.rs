@@ -112,7 +112,7 @@ fn repositories_of_strangers_are_counted_by_address_and_in_all(
     scene.announce(&Key::new(3), "one", &[]);
     let third = scene.announcement(&Key::new(4), now(), "one", &[]);
     let refused = scene.relay.publish(&third);
-    let rule = "rate-limited: quota: 2 of 2 repositories were announced from this address today";
+    let rule = "rate-limited: quota: 2 of 2 repositories were announced from this IP address today";
     assert!(!refused.0 && refused.1.starts_with(rule), "{refused:?}");
     let newer = scene.announcement(&owner, now(), "one", &[]);
     assert!(scene.relay.publish(&newer).0, "what is here already goes on");

@@ -108,8 +108,8 @@ fn tag_bytes(event: &Event) -> usize {
 }
 
 fn no_room() -> Answer {
-    let reason = "events of this address, or of all, wait to be taken in and fill their queue; wait for the answers to \
-                  those, then publish this one again";
+    let reason = "the queue of events from your IP address, or of all clients, is full; wait for the pending OK messages, \
+                  then publish this event again";
     Answer::Refused(Refusal::new(Prefix::RateLimited, reason))
 }
 

@@ -39,12 +39,12 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// The number in an address; what is none names no issue.
-fn number(address: &PagePath) -> Result<i64, Problem> {
-    look::number_of(address.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
+fn number(page_path: &PagePath) -> Result<i64, Problem> {
+    look::number_of(page_path.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
 }
 
-async fn issue(app: &App, room: &Room, address: &PagePath) -> Result<Issue, Elsewhere> {
-    Ok(look::show(&app.forge, room.repo(), address.segment(3)).await?)
+async fn issue(app: &App, room: &Room, page_path: &PagePath) -> Result<Issue, Elsewhere> {
+    Ok(look::show(&app.forge, room.repo(), page_path.segment(3)).await?)
 }
 
 /// Texts of people as safe HTML.

@@ -76,19 +76,19 @@ const PER_PAGE: usize = 50;
 const CHOICES: Page = Page { limit: 200, offset: 0 };
 
 /// `GET /{owner}/{repo}/issues/{number}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let issue = issue(&app, &room, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let issue = issue(&app, &room, &page_path).await?;
     if inbox::opened(&app.forge, &room.visitor.caller(), room.repo(), &issue).await? {
         room.visitor.reads_one();
     }
-    Ok(respond::page(&page(&app, &room, &address, Errors::none(), String::new()).await?))
+    Ok(respond::page(&page(&app, &room, &page_path, Errors::none(), String::new()).await?))
 }
 
 /// `POST /{owner}/{repo}/issues/{number}`: says something, closes, opens again, or the first and one of the others.
-pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let number = number(&address)?;
+pub(super) async fn say(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let number = number(&page_path)?;
     let (caller, body, then) = (room.visitor.caller(), form.text("body"), form.text("then"));
     let mut at = String::new();
     if !body.trim().is_empty() || then.is_empty() {
@@ -96,7 +96,7 @@ pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: PageP
             Ok(said) => at = format!("#comment-{}", said.id),
             Err(error @ (IssueError::Invalid { .. } | IssueError::TooMany { .. })) => {
                 let errors = Errors::of(&["body"], &error);
-                return Ok(respond::form_again(&page(&app, &room, &address, errors, body).await?));
+                return Ok(respond::form_again(&page(&app, &room, &page_path, errors, body).await?));
             }
             Err(error) => return Err(error.into()),
         }
@@ -121,14 +121,14 @@ async fn close(app: &App, room: &Room, number: i64, reason: Reason) -> Result<&'
 async fn page(
     app: &App,
     room: &Room,
-    address: &PagePath,
+    page_path: &PagePath,
     errors: Errors,
     typed: String,
 ) -> Result<IssuePage, Elsewhere> {
     let (caller, repo) = (room.visitor.caller(), room.repo());
-    let detailed = look::detail(&app.forge, issue(app, room, address).await?).await?;
+    let detailed = look::detail(&app.forge, issue(app, room, page_path).await?).await?;
     let found = &detailed.issue;
-    let number = address.page();
+    let number = page_path.page();
     let part = Page { limit: PER_PAGE as i64, offset: ((number - 1) * PER_PAGE) as i64 };
     let (entries, total) = look::timeline(&app.forge, &caller, found, part).await?;
     let may = |action| look::may(&caller, repo, action, found.author_id);
@@ -162,7 +162,7 @@ async fn page(
         frame: Frame::new(app, &room.visitor, format!("{} · Issue {} · {}", found.title, found.number, repo.shown())),
         body,
         happened,
-        links: Links::around(&path, address, number, total > (number * PER_PAGE) as i64),
+        links: Links::around(&path, page_path, number, total > (number * PER_PAGE) as i64),
         first: number == 1,
         page: number,
         errors,

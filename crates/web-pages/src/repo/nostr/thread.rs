@@ -61,11 +61,11 @@ enum What {
 }
 
 /// `GET /{owner}/{repo}/nostr/{event}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let governed = governed(&app, &room).await?;
     let absent = || Problem::absent("This event does not exist here, or belongs to another repository.");
-    let id = nip19::parse_event_id(address.segment(3)).map_err(|_| absent())?;
+    let id = nip19::parse_event_id(page_path.segment(3)).map_err(|_| absent())?;
     let thread = threads::thread(&app.forge, &room.visitor.caller(), &governed, &id).await?.ok_or_else(absent)?;
     if inbox::opened_thread(&app.forge, &room.visitor.caller(), room.repo(), &thread).await? {
         room.visitor.reads_one();

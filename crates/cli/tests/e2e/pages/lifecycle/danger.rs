@@ -15,7 +15,7 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
     let ann = scene.browser("ann");
     let html = ann.page("/ann/tool/settings");
     for (verb, consequence) in [
-        ("rename", "The old address redirects here."),
+        ("rename", "The old URL redirects here."),
         ("transfer", "Old links redirect"),
         ("archive", "Makes git and issues read-only"),
         ("visibility", "Existing clones are not affected."),
@@ -25,7 +25,7 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
         assert!(html.contains(consequence), "{verb}: {consequence}");
     }
     for (verb, consequence) in [
-        ("rename", "The old address ann/tool redirects here"),
+        ("rename", "The old URL ann/tool redirects here"),
         ("rename", "can be renamed 5 times per 30 days"),
         ("transfer", "Your access ends"),
         ("transfer", "The offer expires after 7 days"),

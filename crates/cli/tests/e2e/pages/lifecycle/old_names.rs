@@ -34,7 +34,7 @@ fn an_old_name_leads_on_with_path_and_query_and_forms_are_sent_again(
     let sent = form_request(ann.request("POST", "/ann/tool/settings/archive?a=b"), &[("_token", &token)]);
     assert_eq!(led(&ann.send(&sent)), (307, "/ann/kit/settings/archive?a=b", "no-cache"));
     assert_eq!(query(&scene.server, "SELECT count(*) FROM repos WHERE archived_at IS NOT NULL"), "0");
-    // The permanent address leads to the present one, whatever that is.
+    // The permanent URL redirects to the current one.
     let permalink = format!("/r/{}", scene.id("kit"));
     assert_eq!(led(&stranger.get(&permalink)), (301, "/ann/kit", "no-cache"));
     settle(&ann, "ann/kit", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/kit")]);
