@@ -7,7 +7,7 @@ use abide_testkit::{Engine, Server};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// What a command that must succeed said, in one line.
+/// Output of a command that must succeed, in one line.
 #[track_caller]
 fn said(server: &Server, args: &[&str]) -> String {
     let Said { code, stdout, stderr } = cli(server, args);
@@ -17,7 +17,7 @@ fn said(server: &Server, args: &[&str]) -> String {
     line.to_owned()
 }
 
-/// What a command that must succeed said to a program.
+/// JSON output of a command that must succeed.
 #[track_caller]
 fn json_of(server: &Server, args: &[&str]) -> Value {
     let answer = cli(server, args);

@@ -34,7 +34,7 @@ impl World {
         if answer.text().is_empty() { Value::Null } else { answer.json() }
     }
 
-    /// What an address answers, to someone with a token or to a stranger; what is not there is empty.
+    /// Response of a URL, for a token or for a stranger; empty if there is none.
     fn get(&self, path: &str, token: Option<&str>) -> String {
         let answer = http::get(self.server.http_addr(), path, token);
         assert!([200, 404].contains(&answer.status), "{path}: {} {}", answer.status, answer.text());
@@ -61,7 +61,7 @@ impl World {
         panic!("the stream ended: {reported}");
     }
 
-    /// What every reader shows: its name, and what stands there. `marker` names what streams are read up to.
+    /// Output of every reader: its name and its content. `marker` names the event up to which streams are read.
     fn readers(&self, marker: &str) -> Vec<(String, String)> {
         let bob = self.bob.token.as_str();
         let browser = logged_in(&self.server, "bob");
@@ -165,7 +165,7 @@ fn no_reader_of_the_log_shows_what_turned_private_or_was_so(
     eventually(SOON, || world.mails().contains("In the open again"));
     assert!(!world.mails().contains("A secret matter"));
 
-    // Whoever is inside sees all of it.
+    // Collaborators see all of it.
     let hers = world.get("/api/v3/repos/alice/tool/events", Some(&owner));
     assert!(hers.contains("A secret matter") && hers.contains("In the open again"), "{hers}");
 }

@@ -1,4 +1,4 @@
-//! What whoever runs the server relies on: health, metrics, logs, and a stop that loses nothing.
+//! Operation of the server: health, metrics, logs, and a stop that loses nothing.
 
 use crate::support::{Person, assert_healthy, builder, person, push_events, query, server};
 use abide_testkit::http::{self, Request, Response};
@@ -106,7 +106,7 @@ fn metrics_count_what_happens(#[values(Engine::Sqlite, Engine::Postgres)] engine
 /// The log's lines, which all must be JSON but for the one that says where the server is.
 fn json_lines(server: &Server) -> Vec<Value> {
     let log = server.log();
-    // What it prints for whoever started it is not part of the log.
+    // Messages for the person who started it are not part of the log.
     let printed = ["Abide is ready at ", "Create the first admin at "];
     let lines = log.lines().filter(|line| !printed.iter().any(|start| line.starts_with(start)));
     lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
@@ -317,7 +317,7 @@ fn a_restart_keeps_everything(#[values(Engine::Sqlite, Engine::Postgres)] engine
                 response.json()
             })
     };
-    // What follows the push by itself changes what is told.
+    // Jobs after the push change the result.
     eventually(SOON, || jobs(&server, "repo:maintain", "done") == 1);
     let before = reported(&server);
 

@@ -217,7 +217,7 @@ async fn two_nodes_take_in_each_event_once(#[values(Engine::Sqlite, Engine::Post
         let (one, other) = tokio::join!(catch_up_with(&rig.forge, &here), catch_up_with(&second, &here));
         one.and(other).expect("both read");
     }
-    // Whoever found the lease taken left the rest to the other, who may have been done by then.
+    // A process that found the lease taken left the rest to the other, which may have been done by then.
     catch_up_with(&rig.forge, std::slice::from_ref(&shared)).await.expect("it reads");
     assert_eq!(effects(&rig).await, once_each(1..=200));
 }

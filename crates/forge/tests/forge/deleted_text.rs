@@ -17,7 +17,7 @@ use rstest::rstest;
 use serde_json::json;
 use std::time::Duration;
 
-/// What was written and taken back.
+/// Text that was written and removed.
 const GONE: &str = "marmalade";
 
 struct World {
@@ -56,7 +56,7 @@ impl World {
         all
     }
 
-    /// What both logs say: they outlive what people wrote.
+    /// Contents of both logs: they outlive texts of people.
     async fn logged(&self) -> (String, String) {
         let mut conn = self.rig.store.read().await.expect("readable");
         let events = events::after(&mut conn, 0, 10_000).await.expect("readable");

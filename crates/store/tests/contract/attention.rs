@@ -172,7 +172,7 @@ async fn suspended_people_are_neither_listed_nor_counted_until_they_are_back(
     assert!(follows::followers(&mut conn, alice, ALL.into()).await.unwrap().is_empty());
     drop(conn);
 
-    // What is written for someone suspended is not counted either, and what goes was not.
+    // Rows of suspended accounts are not counted, so their removal changes no counter.
     star(store, bob, second).await;
     unstar(store, bob, first).await;
     watch(store, bob, second, WatchLevel::All).await;

@@ -37,7 +37,7 @@ async fn an_untouched_chain_holds_and_unsealed_rows_are_counted(
     assert_eq!(verify(&world, KEY).await, ChainReport { sealed: 5, unsealed: 0, broken_at: None });
 }
 
-/// What a tamperer does to the rows, and the place at which it shows.
+/// Tampering with rows, and the position at which it is found.
 const TAMPERING: &[(&str, &str, i64)] = &[
     ("an altered id", "UPDATE tampered SET id = 999 WHERE seq = 3", 3),
     ("an altered place", "UPDATE tampered SET seq = 999 WHERE seq = 3", 3),

@@ -1,4 +1,4 @@
-//! What goes with a row that is removed, and what outlives it.
+//! Cascades of removed rows.
 
 use crate::leases::take;
 use crate::sequencer::{KEY, lead, step};

@@ -333,7 +333,7 @@ async fn what_is_popular_goes_by_distinct_people_and_what_they_did_on_balance(
     };
     count(Period::Day).await;
     assert_eq!(list(Period::Day, None).await, [gone, hidden, liked, pushed_up]);
-    // What is hidden or deleted after it was counted is not shown, not even to its owner.
+    // A repository that is hidden or deleted after it was counted is not shown, not even to its owner.
     run(store, HIDE, vec![hidden.get().into(), "private".into()]).await.unwrap();
     run(store, DELETE, vec![gone.get().into(), 1_i64.into()]).await.unwrap();
     for viewer in [None, Some(owner)] {

@@ -1,4 +1,4 @@
-//! What waits: an older announcement never takes the place of a newer one, states are found by who signed them, and
+//! Purgatory: an older announcement never replaces a newer one, states are found by their signer, and
 //! PR events by the repositories they are for.
 
 use crate::support::{World, unit};

@@ -146,7 +146,7 @@ fn too_many_repositories_and_tokens_in_an_hour_have_to_wait(
     }
     assert_eq!(query(&server, "SELECT count(*) FROM repos WHERE deleted_at IS NULL"), "1");
 
-    // What the operator does at the command line is not the account's doing.
+    // Actions of the operator at the command line are not attributed to the account.
     server.add_token("alice", "repo");
     server.add_token("alice", "repo");
     let browser = crate::pages::logged_in(&server, "alice");

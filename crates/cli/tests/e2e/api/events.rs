@@ -1,4 +1,4 @@
-//! What happened, over the API: who learns of what, page by page and as it happens.
+//! Events over the API: visibility, pages and the live stream.
 
 use super::Api;
 use crate::beside::Beside as _;
@@ -170,7 +170,7 @@ fn what_turns_private_is_told_to_those_inside_alone_and_what_was_private_stays_s
         assert_eq!((about_kit(&fan, path), about_kit(&nobody, path)), (0, 0), "{path}");
     }
     assert_eq!(fan.get("/repos/alice/kit/events").status, 404);
-    // What happens in private is told to those inside, now and for ever.
+    // Private events are visible to collaborators alone, now and later.
     assert_eq!(owner.post("/repos/alice/kit/issues", json!({ "title": "A secret" })).status, 201);
     let inside = wait_for(&member, "/repos/alice/kit/events", 6);
     assert_eq!(inside[0]["payload"]["issue"]["title"], "A secret");

@@ -1,4 +1,4 @@
-//! What a token is good for. Every route of the router is tried with every scope there is.
+//! Scopes of tokens. Every route of the router is tried with every scope.
 
 use super::{Api, assert_error, with_an_end};
 use crate::beside::Beside as _;

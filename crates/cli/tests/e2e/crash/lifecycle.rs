@@ -146,7 +146,7 @@ impl Operation {
         }
     }
 
-    /// What the same request answers once it has happened.
+    /// Answer of the same request after the operation.
     fn again(self) -> &'static [u16] {
         match self {
             // By the old name, which leads on, to a repository that is called so already.
@@ -178,7 +178,7 @@ fn crash_in_a_lifecycle_operation_leaves_all_of_it_or_nothing(
     operation_dies(Engine::Sqlite, operation, before_commit, committed);
 }
 
-/// Those that claim a name or an owner, beside the repository itself.
+/// Operations that claim a name or an owner, beside the repository itself.
 #[rstest]
 #[case(Operation::Rename, failpoint::RENAME_BEFORE_COMMIT, failpoint::RENAME_COMMITTED)]
 #[case(Operation::Delete, failpoint::DELETE_BEFORE_COMMIT, failpoint::DELETE_COMMITTED)]

@@ -240,7 +240,7 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
     scene.clone(&[]);
     scene.git().commit_file(&work, "README.md", "more\n", "more");
     scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
-    // Those without a slot are refused, one after the other; the attack went on meanwhile.
+    // Pushes without a slot are refused, one after the other; the attack went on meanwhile.
     eventually(Duration::from_secs(30), || {
         held.retain(is_open);
         held.len() <= 2

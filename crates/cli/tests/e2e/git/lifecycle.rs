@@ -1,4 +1,4 @@
-//! What git clients see of a repository's life: addresses that keep working, and answers that say what happened.
+//! A repository's life cycle for git clients: URLs that keep working, and messages that state the change.
 
 use super::scene::{Road, SOON, Scene, clone};
 use crate::support::{Person, assert_healthy, builder, crowded, query};

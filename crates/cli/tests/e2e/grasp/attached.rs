@@ -1,4 +1,4 @@
-//! What belongs to an announcement in purgatory waits with it.
+//! Events that belong to an announcement in purgatory wait with it.
 
 use super::scene::{Scene, WAITS, now, npub, state};
 use crate::support::{builder, query};
@@ -165,7 +165,7 @@ fn cut_off(scene: &Scene, key: &Key, commit: &str, pull: &Event) {
     assert!(answer.text().contains("unpack"), "{}", answer.text());
 }
 
-/// What waits is no nearer to a repository than what is served.
+/// A waiting event is no nearer to a repository than a served one.
 #[rstest]
 fn replies_that_wait_with_an_announcement_are_bounded_in_steps(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,

@@ -161,7 +161,7 @@ fn a_pull_request_that_one_repository_cannot_take_is_released_nowhere(
     assert!(reported.contains("lacks more objects than this push had"), "{reported}");
     assert!(!scene.is_served(&event));
     assert!(!has_nostr_ref(&scene, &other, "other") && !has_nostr_ref(&scene, &key, "demo"));
-    // What lacks less is pushed to where more is missing.
+    // The push goes to the repository that lacks more objects.
     scene.push(&other, "other", &[&format!("{commit}:{}", nostr_ref(&event))]);
     assert!(scene.is_served(&event) && has_nostr_ref(&scene, &key, "demo"));
     clones_whole(&scene, &other, "other");

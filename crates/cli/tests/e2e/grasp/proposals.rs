@@ -49,7 +49,7 @@ fn pr_event_arrives_no_git_data_then_push_releases_it(#[values(Engine::Sqlite, E
     scene.assert_healthy();
 }
 
-/// What a repository's status tells of proposals: event, author, commit and the half that is missing.
+/// PR events in a repository's status: event, author, commit and the missing half.
 fn pr_rows(scene: &Scene, key: &Key) -> Vec<(String, Option<String>, String, String)> {
     let status = scene.status(key, "demo").json();
     let rows = status["proposals"].as_array().expect("a list").iter().map(|one| {

@@ -21,7 +21,7 @@ impl<'a> Browser<'a> {
         Self { server, agent: agent.to_owned(), cookies: RefCell::default() }
     }
 
-    /// What it would send as `Cookie`.
+    /// Value of its `Cookie` header.
     pub fn cookies(&self) -> String {
         let pairs = self.cookies.borrow();
         pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")

@@ -54,7 +54,7 @@ fn every_condition_of_a_filter_is_kept(#[values(Engine::Sqlite, Engine::Postgres
     let two = bob.event(scene.now - 10, 1621, &[&["a", &scene.repo], &["t", "bug"]], "two");
     let three = carol.event(scene.now, 1630, &[&["a", &scene.repo], &["e", &one.id.to_hex()]], "");
     store(&scene.server, &[one.clone(), two.clone(), three.clone()]);
-    // What another node stores is passed on live as well, perhaps before the stored ones have all come.
+    // Events that another node stores are passed on live as well, perhaps before all stored ones have come.
     let mut found = |filter: Value| {
         let mut reported = client.req(&[filter]);
         reported.sort_by_key(|event| std::cmp::Reverse(event.created_at));

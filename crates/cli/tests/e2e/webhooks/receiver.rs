@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What was received.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Got {
     pub event: String,
@@ -50,7 +50,7 @@ impl Receiver {
         self.got.lock().expect("nobody panics in here").clone()
     }
 
-    /// Those of one event.
+    /// Requests of one event.
     pub fn of(&self, event: &str) -> Vec<Got> {
         self.got().into_iter().filter(|got| got.event == event).collect()
     }

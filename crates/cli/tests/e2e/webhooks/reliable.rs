@@ -98,7 +98,7 @@ fn commits_that_are_gone_when_a_push_is_sent_are_told_in_the_words_of_its_event(
     git.ok(&tree, &["push", &url, "main"]);
     scene.hook(&["push", "star"]);
     eventually(SOON, || scene.receiver.of("ping").len() == 1);
-    // What cannot be told yet keeps the rest waiting.
+    // A delivery that cannot be built yet keeps the rest waiting.
     scene.receiver.answer(503);
     scene.stars(1);
     eventually(SOON, || query(&scene.server, "SELECT status FROM webhook_deliveries WHERE kind = 'star'") == "503");

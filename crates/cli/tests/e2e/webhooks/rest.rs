@@ -113,7 +113,7 @@ fn what_a_payload_says_of_a_repository_is_what_the_api_says(
     eventually(SOON, || scene.receiver.of("issue_comment").len() == 1);
     let reported = scene.receiver.of("issue_comment").remove(0).body;
     let mut repository = scene.must("GET", "/repos/alice/project", json!({}));
-    // What depends on who asks is not told.
+    // Fields that depend on the reader are left out.
     repository.as_object_mut().expect("an object").remove("permissions");
     assert_eq!(reported["repository"], repository);
     assert_eq!(reported["issue"], scene.must("GET", "/repos/alice/project/issues/1", json!({})));

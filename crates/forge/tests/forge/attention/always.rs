@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// What should be there.
+/// The expected state.
 #[derive(Default)]
 struct Model {
     stars: BTreeSet<(usize, RepoId)>,

@@ -1,4 +1,4 @@
-//! Whom a name leads to, against a model that remembers everything and looks through all of it.
+//! Resolution of names, against a model that remembers everything and searches all of it.
 
 use super::*;
 use crate::rig::rig_with;
@@ -14,7 +14,7 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 const SEQUENCES: usize = 12;
 const STEPS: usize = 40;
 
-/// What happens; numbers are taken modulo what there is.
+/// A step of the model; numbers are taken modulo the number of objects.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Create { owner: usize, name: usize, private: bool },

@@ -1,4 +1,4 @@
-//! What happens to a repository itself is mailed to its people, whatever they may read; to whoever did it only what cannot
+//! Changes of a repository itself are mailed to its people, whatever they may read; to their actor only what cannot
 //! be undone or hands something away.
 
 use super::*;

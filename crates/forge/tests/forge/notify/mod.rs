@@ -165,12 +165,12 @@ impl World {
         items
     }
 
-    /// What waits for someone: why and what.
+    /// Unread notifications of someone: reason and title.
     async fn inbox(&self, caller: &Caller) -> Vec<(Reason, String)> {
         self.items(caller, false).await.into_iter().map(|item| (item.reason, item.title)).collect()
     }
 
-    /// Those who were told, by name.
+    /// Names of the recipients.
     async fn who(&self) -> Vec<&'static str> {
         let everyone =
             [("ann", &self.ann), ("bob", &self.bob), ("carol", &self.carol), ("dave", &self.dave), ("eve", &self.eve)];

@@ -182,7 +182,7 @@ async fn a_muted_thread_is_silent_until_someone_speaks_to_one(
     world.say(&world.ann, &issue, "more").await;
     assert_eq!(world.inbox(&world.bob).await.len(), 1);
 
-    // What happens to the repository is a thread too.
+    // Changes of the repository are a thread too.
     world.all_read().await;
     marks::archive(world.forge(), &world.ann, &world.repo).await.expect("archived");
     let item = world.items(&world.bob, false).await.remove(0);

@@ -26,7 +26,7 @@ pub enum Reply {
     Hang,
 }
 
-/// What was received.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Got {
     pub path: String,
@@ -104,7 +104,7 @@ impl Receiver {
         self.inner.first.lock().expect("no test panics in here").extend(replies);
     }
 
-    /// Those who were left hanging get their answer.
+    /// Pending requests get their answer.
     pub fn let_go(&self) {
         self.inner.held.send_replace(false);
     }

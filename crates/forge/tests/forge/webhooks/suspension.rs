@@ -54,7 +54,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert!(mail.2.contains("5 deliveries in a row failed"), "{}", mail.2);
     assert!(mail.2.contains(&format!("/alice/project/settings/webhooks/{}", hook.id)), "{}", mail.2);
 
-    // What happens now queues, untried.
+    // New events are queued without an attempt.
     scene.receiver.clear();
     unstar(&scene).await;
     scene.pass(60);
@@ -93,7 +93,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert!(mail.2.contains("responds again"), "{}", mail.2);
 }
 
-/// What the owner of the repository learns.
+/// Notifications of the repository's owner.
 impl super::Scene {
     /// Mail goes only to addresses that somebody has proved to read.
     async fn verify_owner(&self) {
@@ -104,7 +104,7 @@ impl super::Scene {
         assert!(done.expect("written"));
     }
 
-    /// What waits in the inbox.
+    /// Contents of the inbox.
     async fn inbox(&self) -> Vec<(Reason, String)> {
         self.take_in().await;
         let page = Page { limit: 100, offset: 0 };

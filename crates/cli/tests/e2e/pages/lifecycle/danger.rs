@@ -179,7 +179,7 @@ fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
     assert!(refused.contains("You need the Admin role. Ask ann to change your access."), "{refused}");
     assert!(!bob.page("/ann/tool/settings").contains("Danger zone"));
     assert_eq!(query(&scene.server, state), before);
-    // What they may not even read is not there, whatever they send.
+    // A repository that they may not read is not found, whatever they send.
     assert_eq!(settle(&scene.browser("ann"), "ann/tool", "visibility", &[]).status, 303);
     for browser in [&eve, &stranger] {
         for (verb, fields) in OPERATIONS {
