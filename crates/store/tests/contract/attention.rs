@@ -254,7 +254,7 @@ async fn lists_come_newest_first_and_in_steps(#[values(Engine::Sqlite, Engine::P
     let mut conn = store.read().await.unwrap();
     let mut seen: Vec<Person> = Vec::new();
     loop {
-        let behind = seen.last().map_or(SortKey::TOP, Person::place);
+        let behind = seen.last().map_or(SortKey::TOP, Person::sort_key);
         let step = stars::of_repo(&mut conn, id, Part::behind(behind, 3)).await.unwrap();
         assert!(step.len() <= 3);
         if step.is_empty() {

@@ -1,4 +1,4 @@
-//! A server that dies while it tells hundreds of people: each is told once and gets one mail.
+//! A server that dies while it notifies hundreds of people: each gets one notification and one mail.
 
 use super::SOON;
 use crate::support::{Person, assert_healthy, builder, crowded, person, query, settled};
@@ -9,12 +9,12 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// More than are told with one statement.
+/// More than one statement notifies.
 const MANY: usize = 600;
 /// Of whom so many get mail, with something between them and the others.
 const MAILED: usize = 60;
 
-/// Alice with a repository that many watch, and nothing left to tell from before.
+/// Alice with a repository that many watch, and no earlier event left to deliver.
 fn crowd(server: &Server) -> Person {
     let alice = person(server, "alice");
     alice.create(server, "tool", false);

@@ -51,7 +51,7 @@ fn what_is_for_a_waiting_repository_is_served_when_it_is(
         let wrong = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(pull))]);
         assert!(wrong.contains("commit mismatch"), "{wrong}");
         scene.push(&key, "demo", &[&to]);
-        assert!(scene.refs(&key, "demo").is_empty(), "a proposal promotes nothing");
+        assert!(scene.refs(&key, "demo").is_empty(), "a PR event promotes nothing");
     }
     let mut live = abide_testkit::Nostr::connect(&scene.server.url());
     live.subscribe("issues", &[serde_json::json!({ "kinds": [1621] })]);

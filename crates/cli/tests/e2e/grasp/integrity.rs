@@ -1,4 +1,4 @@
-//! Nothing enters a repository that is not complete in it, whatever the door.
+//! Nothing enters a repository that is not complete in it, over any protocol.
 
 use super::scene::{Scene, WAITS, now, state};
 use abide_nostr::Event;

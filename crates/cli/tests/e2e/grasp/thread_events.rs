@@ -1,4 +1,4 @@
-//! Issues, proposals and comments that come by nostr have the same effects as local ones: inbox, mail, webhook, feed and stream.
+//! Issues, PR events and comments that come by nostr have the same effects as local ones: inbox, mail, webhook, feed and stream.
 
 use super::scene::{Scene, WAITS, now, npub};
 use crate::beside::Beside as _;
@@ -154,7 +154,7 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     eventually(SOON, || world.get("/alice/demo/activity.atom", None).contains("Try another bulb."));
     assert_eq!(world.notifications().len(), 1, "one thread");
 
-    // A second copy, and a word of somebody whose word does not count, tell nothing.
+    // A second copy, and a status of somebody whose signature does not count, emit nothing.
     world.scene.relay.publish(&comment);
     let id = issue.id.to_hex();
     world.publish(&Key::new(8).event(now(), 1632, &[&["e", &id, "", "root"]], ""));
@@ -188,7 +188,7 @@ fn a_pull_request_is_told_when_its_commit_is_here(#[values(Engine::Sqlite, Engin
         &[&["a", &coordinate], &["c", &commit], &["subject", "A brighter lamp"], &["branch-name", "lamp"]];
     let pull = world.author.event(now(), 1618, tags, "please");
     assert_eq!(world.scene.relay.publish(&pull), (true, WAITS.to_owned()));
-    assert!(world.kinds().is_empty(), "nobody is told of a proposal without its commit");
+    assert!(world.kinds().is_empty(), "a PR event without its commit notifies nobody");
     world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
     let body = world.delivered("pull_request", "opened");
     assert_eq!(body["pull_request"]["title"], "A brighter lamp");
@@ -286,7 +286,7 @@ fn a_comment_that_is_served_before_its_pull_request_is_told_with_it(
     world.scene.push(&key, "demo", &[&format!("{first}:refs/heads/main")]);
     eventually(SOON, || world.kinds().len() >= 3);
     assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed"]);
-    // Once: what comes later tells of itself alone.
+    // Once: a later event is reported alone.
     let again = world.comment(&pull, "Really not.");
     world.publish(&again);
     assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed", "pr_comment_created"]);

@@ -1,4 +1,4 @@
-//! Someone who is told things by a webhook. Each request is written down before it is answered.
+//! Receiver of webhook deliveries. Each request is written down before it is answered.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -22,7 +22,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers everything with 200 until told otherwise.
+    /// Answers everything with 200 unless set otherwise.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let at = listener.local_addr().expect("it is bound");

@@ -1,4 +1,4 @@
-//! A server that dies while it tells someone tells them again, under the same id; two servers tell everything once.
+//! A server that dies during a delivery repeats it under the same id; two servers send each delivery once.
 
 use super::{SOON, may_send, scene, scene_of};
 use crate::nodes::Second;

@@ -1,4 +1,4 @@
-//! Stars, watches and follows: who may, what is told, how often, and that the counters are always right.
+//! Stars, watches and follows: permissions, events, rate limits, and that the counters are always right.
 
 mod always;
 mod follows;

@@ -1,4 +1,4 @@
-//! Issues: who may do what, what is told, and whom it concerns.
+//! Issues: permissions, events and recipients.
 
 mod involvement;
 mod keywords;

@@ -12,7 +12,7 @@ use abide_testkit::Engine;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
-/// Everything that was told, as `event action`.
+/// All deliveries, as `event action`.
 fn deliveries(scene: &Scene) -> Vec<String> {
     let one = |got: &super::receiver::Got| {
         let action = got.json()["action"].as_str().map(|action| format!(" {action}")).unwrap_or_default();
