@@ -1,4 +1,4 @@
-//! What is taken for a name is safe in an address and in a path, and stays what it is.
+//! An accepted name is safe in a URL and in a path, and parses to itself again.
 #![no_main]
 
 use abide_core::{RepoName, UserName};

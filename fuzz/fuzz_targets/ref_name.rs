@@ -1,4 +1,4 @@
-//! What is taken for a ref name can be a file below `refs/`, and is the same when it is read again.
+//! An accepted ref name can be a file below `refs/`, and parses to itself again.
 #![no_main]
 
 use abide_core::RefName;

@@ -1,4 +1,4 @@
-//! What an SSH client wants to run is one of two verbs on one repository, or nothing.
+//! A command of an SSH client is one of two verbs on one repository, or is refused.
 #![no_main]
 
 use abide_forge::repos::open::Door;

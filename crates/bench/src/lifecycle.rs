@@ -73,7 +73,7 @@ pub(crate) async fn run(machine: &Machine, args: Args) -> Result<Output, Failure
     Ok(report.output(args.json))
 }
 
-/// What is measured, in the order of a life that ends where it began.
+/// Measured operations, in an order that ends in the initial state.
 const OPERATIONS: [&str; 9] =
     ["rename", "archive", "unarchive", "make private", "make public", "offer", "accept", "soft delete", "restore"];
 
@@ -93,8 +93,8 @@ async fn measure(
     let mut sides = [big, site.repo("empty").await?];
     let mut samples = vec![<[Samples; 2]>::default(); OPERATIONS.len()];
     for round in 0..=args.rounds {
-        for place in [0, 1] {
-            let side = if round % 2 == 0 { place } else { 1 - place };
+        for turn in [0, 1] {
+            let side = if round % 2 == 0 { turn } else { 1 - turn };
             stop.check()?;
             let took = site.live(&mut sides[side], round).await?;
             // The first round only warms up.

@@ -1,9 +1,9 @@
-//! What a benchmark found: a line per case, for people as a table and for programs as JSON.
+//! Result of a benchmark: a line per case, as a table or as JSON.
 
 use super::samples::Samples;
 use serde_json::{Value, json};
 
-/// What the values of a line are.
+/// Unit of the values of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Milliseconds,
@@ -34,7 +34,7 @@ impl Unit {
     }
 }
 
-/// What we want to reach.
+/// Target of a line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     /// At most so many times the reference.

@@ -39,7 +39,7 @@ impl Samples {
     }
 }
 
-/// Runs every side in each round and returns the milliseconds of each. `run` is told the side and the round.
+/// Runs every side in each round and returns the milliseconds of each. `run` gets the side and the round.
 ///
 /// In turn, and each round in the opposite order of the one before: what else the machine does then meets all sides
 /// alike. Round 0 only warms caches up and is not counted.
@@ -50,8 +50,8 @@ pub(crate) fn in_turn(
 ) -> Result<Vec<Samples>, Failure> {
     let mut samples = vec![Samples::default(); sides];
     for round in 0..=rounds {
-        for place in 0..sides {
-            let side = if round % 2 == 0 { place } else { sides - 1 - place };
+        for turn in 0..sides {
+            let side = if round % 2 == 0 { turn } else { sides - 1 - turn };
             let took = run(side, round)?;
             if round > 0 {
                 samples[side].push(took.as_secs_f64() * 1e3);

@@ -11,13 +11,13 @@ use abide_store::{Options, Store};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a process is to the others that share its database.
+/// Role of a process among those that share its database.
 pub(crate) enum Part {
     /// A server, with the addresses that it really listens at.
     Server {
         /// Where HTTP is reached.
         public_url: String,
-        /// What SSH clone addresses start with.
+        /// Prefix of SSH clone URLs.
         ssh_url: String,
     },
     /// A command beside the servers.
@@ -90,7 +90,7 @@ fn settings(config: &Config, part: Part) -> Settings {
     Settings { public_url, ssh_url, drain_timeout: config.settings.server.drain, login, ..settings }
 }
 
-/// Tests run development builds, which alone can be told to hash cheaply.
+/// Tests run development builds, which alone can be set to hash cheaply.
 fn password_cost() -> Cost {
     let cheap = cfg!(debug_assertions) && std::env::var_os("ABIDE_TEST_CHEAP_PASSWORDS").is_some();
     if cheap { Cost::Least } else { Cost::Full }

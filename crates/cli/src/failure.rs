@@ -25,7 +25,7 @@ impl Failure {
         Self { code: 2, ..Self::failed(message) }
     }
 
-    /// What the command is about is not there.
+    /// The object that the command names does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self { code: 3, ..Self::failed(message) }
     }
@@ -35,13 +35,13 @@ impl Failure {
         Self { code: 4, ..Self::failed(message) }
     }
 
-    /// What to do about it.
+    /// Next step for the user.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Tells the person and ends with the code.
+    /// Prints the error and exits with its code.
     pub(crate) fn exit(self) -> ExitCode {
         eprintln!("error: {}", self.message);
         for hint in &self.hints {

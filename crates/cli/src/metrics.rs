@@ -1,4 +1,4 @@
-//! What the server counts and measures about itself, in the text that Prometheus reads.
+//! Metrics of the server, in Prometheus' text format.
 //!
 //! Every series takes the same room however much it has seen and whether or not anybody ever asks: counters and gauges are
 //! one number, a histogram is a number for each of its buckets. Buckets, unlike quantiles, can be added up over nodes.

@@ -147,7 +147,7 @@ impl Period {
 pub const WEIGHTS: [(Duration, i64); 3] =
     [(Duration::ZERO, 1), (Duration::from_secs(86_400), 4), (Duration::from_secs(7 * 86_400), 10)];
 
-/// What the attention of an account of an age is worth.
+/// Weight of an account's attention by the account's age.
 pub fn weight(age: Duration) -> i64 {
     WEIGHTS.iter().rev().find(|(from, _)| age >= *from).map_or(0, |(_, weight)| *weight)
 }

@@ -1,6 +1,6 @@
 //! Who is notified of an event, and why: the one rule for the inbox and for mails.
 //!
-//! [`topic()`] gives the audience of an event; [`told`] decides about one person. [`RepoChange`] has the events about a
+//! [`topic()`] gives the audience of an event; [`reason`] decides about one person. [`RepoChange`] has the events about a
 //! repository itself. Whether someone may see an event is the policy's to say and comes in as [`Sight`].
 
 mod repo_change;
@@ -13,7 +13,7 @@ use crate::words::words;
 use crate::{Timestamp, WatchLevel};
 
 words! {
-    /// Why someone is told. Where several reasons hold, the one that stands first counts. The words are GitHub's where
+    /// Reason of a notification. Where several reasons hold, the one that stands first counts. The words are GitHub's where
     /// it has one: what it calls `subscribed` is watching the repository.
     Reason {
         /// They are asked to review.
@@ -54,7 +54,7 @@ impl Reason {
 }
 
 words! {
-    /// What a thread is about.
+    /// Kind of a thread's subject.
     Subject {
         /// An issue.
         Issue = "issue",
@@ -66,7 +66,7 @@ words! {
 }
 
 words! {
-    /// Where something stands in the inbox of someone who was told of it.
+    /// State of a notification in an inbox.
     State {
         /// They have not seen it.
         Unread = "unread",
@@ -78,7 +78,7 @@ words! {
 }
 
 words! {
-    /// What someone may see of an event.
+    /// Visibility of an event for one person.
     Sight {
         /// Nothing: they may not read the repository.
         Nothing = "nothing",
@@ -89,7 +89,7 @@ words! {
     }
 }
 
-/// What someone said about a thread, or what followed from what they did.
+/// Someone's subscription to a thread, chosen by them or made by their actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
     /// Nothing.
@@ -100,18 +100,17 @@ pub enum Hearing {
     Muted,
 }
 
-/// What the decision needs to know of someone.
+/// Facts about a person that decide whether they are notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Person {
     /// They made it happen.
     pub actor: bool,
     /// Their account is suspended.
     pub suspended: bool,
-    /// What they may see now.
     pub sight: Sight,
-    /// How much they want to be told about the repository.
+    /// Their watch level of the repository.
     pub level: WatchLevel,
-    /// What holds between them and the thread.
+    /// Their subscription to the thread.
     pub hearing: Hearing,
     /// The event names them.
     pub named: bool,
@@ -119,11 +118,11 @@ pub struct Person {
     pub concerned: bool,
 }
 
-/// Decides whether someone is told of an event, and why.
+/// Decides whether someone is notified of an event, and for which reason.
 ///
-/// Whom a text names directly, and who is asked to review, hears of it although they ignore the repository or muted the
+/// Mentions and review requests notify people although they ignore the repository or muted the
 /// thread: someone speaks to them.
-pub fn told(topic: Topic, person: &Person) -> Option<Reason> {
+pub fn reason(topic: Topic, person: &Person) -> Option<Reason> {
     if person.actor || person.suspended {
         return None;
     }
@@ -148,10 +147,10 @@ pub fn told(topic: Topic, person: &Person) -> Option<Reason> {
     [named, concerned.then_some(Reason::Lifecycle), hears, watches].into_iter().flatten().min()
 }
 
-/// Whether a mail about something that someone was told still goes out: they may see it, and have neither muted the
-/// thread nor ignored the repository since. What they had said before was weighed when they were told.
-pub fn still_mailed(told: Timestamp, sight: Sight, muted: Option<Timestamp>, ignored: Option<Timestamp>) -> bool {
-    let since = |said: Option<Timestamp>| said.is_some_and(|at| at > told);
+/// Whether the mail of a notification is still sent: its recipient may see the event, and has neither muted the
+/// thread nor ignored the repository since. Earlier choices were weighed when the notification was written.
+pub fn still_mailed(notified: Timestamp, sight: Sight, muted: Option<Timestamp>, ignored: Option<Timestamp>) -> bool {
+    let since = |said: Option<Timestamp>| said.is_some_and(|at| at > notified);
     sight == Sight::Event && !since(muted) && !since(ignored)
 }
 

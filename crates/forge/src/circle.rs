@@ -25,11 +25,10 @@ pub(crate) enum Counting {
 /// The announcements of a key and of everyone whom it reaches.
 #[derive(Debug, Default)]
 pub(crate) struct Circle {
-    /// Those that are stored and not hidden.
+    /// Stored announcements that are not hidden.
     pub kept: Vec<Found>,
-    /// Those that wait.
     pub waiting: Vec<purgatory::Announcement>,
-    /// Whose signature counts, the owner included.
+    /// Keys whose signature counts, the owner included.
     pub members: BTreeSet<PublicKey>,
 }
 

@@ -107,9 +107,11 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
 
     let mut conn = forge.store().read_at_length().await?;
     let chain = audit::verify(&mut conn, forge.key()).await?;
-    if let Some(place) = chain.broken_at {
-        findings
-            .add("audit chain", format!("the hash at position {place} does not match: a row was changed or removed"));
+    if let Some(position) = chain.broken_at {
+        findings.add(
+            "audit chain",
+            format!("the hash at position {position} does not match: a row was changed or removed"),
+        );
     }
     let events_unnumbered = events::count_unnumbered(&mut conn).await?;
     let pushes_running = pushes::count_running(&mut conn).await?;
@@ -141,8 +143,8 @@ pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
         done.push(format!("recounted the {what} of repository {id}"));
     }
     for path in examine(forge).await?.findings.into_iter().filter_map(|found| found.path) {
-        if let Some(place) = set_aside(forge, &path)? {
-            done.push(format!("moved {} to {}", path.display(), place.display()));
+        if let Some(moved) = set_aside(forge, &path)? {
+            done.push(format!("moved {} to {}", path.display(), moved.display()));
         }
     }
     Ok(done)
@@ -152,10 +154,10 @@ pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
 fn set_aside(forge: &Forge, path: &Path) -> Result<Option<PathBuf>, Fault> {
     let layout = forge.layout();
     let below = path.strip_prefix(layout.data()).unwrap_or(path).to_string_lossy().replace('/', "_");
-    let place = layout.quarantine().join(format!("{}-{below}", forge.clock().now().micros()));
-    let moved = std::fs::create_dir_all(layout.quarantine()).and_then(|()| std::fs::rename(path, &place));
+    let target = layout.quarantine().join(format!("{}-{below}", forge.clock().now().micros()));
+    let moved = std::fs::create_dir_all(layout.quarantine()).and_then(|()| std::fs::rename(path, &target));
     match moved {
-        Ok(()) => Ok(Some(place)),
+        Ok(()) => Ok(Some(target)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Fault::Internal(format!("cannot move {}: {error}", path.display()))),
     }

@@ -23,9 +23,8 @@ pub enum Fault {
          refused; reads still work"
     )]
     DiskFull {
-        /// What is left.
         free_percent: u64,
-        /// What must be left for a caller of this class.
+        /// Free percentage required for a caller of this class.
         reserve: u64,
     },
     /// So many passwords wait to be checked that another one is not taken on.
@@ -62,8 +61,8 @@ impl Fault {
         )
     }
 
-    /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
-    pub fn told(&self) -> String {
+    /// Message for clients. It says that the server is full or busy; causes stay in the log.
+    pub fn public_message(&self) -> String {
         match self {
             Self::DiskFull { .. }
             | Self::Crowded
@@ -106,7 +105,7 @@ impl From<StoreError> for Access {
     }
 }
 
-/// What a denial tells someone who may know that the repository exists.
+/// Text of a denial for someone who may know that the repository exists.
 fn explain(code: DenyCode) -> String {
     match code {
         DenyCode::Deleted | DenyCode::Private => "repository not found".into(),

@@ -20,13 +20,13 @@ const POPULAR: i64 = 100;
 /// Part of a feed.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// What the reader may know of, newest first.
+    /// Events that the reader may see, newest first.
     pub items: Vec<Item>,
     /// Where the next page begins, if there may be one.
     pub next: Option<i64>,
 }
 
-/// A page of a feed before a place (or its first), as far as the caller may know of it now.
+/// A page of a feed before a position (or its first), filtered by the caller's access now.
 pub async fn read(
     forge: &Forge,
     caller: &Caller,
@@ -63,20 +63,20 @@ async fn page(forge: &Forge, viewer: Viewer, feed: Feed, before: Option<i64>, li
 pub struct Tail {
     forge: Forge,
     viewer: Viewer,
-    place: i64,
+    position: i64,
 }
 
 impl Tail {
-    /// From behind a place on; from now on if none is given.
+    /// Starts after a position; without one, at the newest event.
     pub async fn new(forge: &Forge, caller: &Caller, after: Option<i64>) -> Result<Self, Fault> {
-        let place = match after {
-            Some(place) => place,
+        let position = match after {
+            Some(position) => position,
             None => sequencer::head(&mut *forge.store().read().await?, "events").await?.0,
         };
-        Ok(Self { forge: forge.clone(), viewer: viewer(caller), place })
+        Ok(Self { forge: forge.clone(), viewer: viewer(caller), position })
     }
 
-    /// What came since the last call and may be known now, oldest first. Empty if nothing did within a time, so that a
+    /// New visible events since the last call, oldest first. Empty if none came within a time, so that a
     /// sign of life can be given.
     pub async fn next(&mut self, patience: Duration) -> Result<Vec<Item>, Fault> {
         let mut numbered = self.forge.numbered().subscribe();
@@ -84,9 +84,9 @@ impl Tail {
         loop {
             numbered.mark_unchanged();
             // The connection goes back before the wait: those who follow are many.
-            let run = feeds::after(&mut *self.forge.store().read().await?, self.viewer, self.place).await?;
+            let run = feeds::after(&mut *self.forge.store().read().await?, self.viewer, self.position).await?;
             if let Some((seq, more)) = run.end {
-                self.place = seq;
+                self.position = seq;
                 if !run.items.is_empty() {
                     return Ok(run.items);
                 }
@@ -103,7 +103,7 @@ impl Tail {
     }
 }
 
-/// What is popular and may be read by the caller, the most popular first.
+/// Popular repositories that the caller may read, the most popular first.
 pub async fn popular(forge: &Forge, caller: &Caller, period: Period, limit: i64) -> Result<Vec<Repo>, Fault> {
     Ok(trending::list(&mut *forge.store().read().await?, period, viewer(caller), limit).await?)
 }

@@ -2,11 +2,11 @@
 //! domain event in one transaction.
 //!
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
-//! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
+//! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: sending mails.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
-//! * [`attention`]: stars, watches, follows. [`notify`]: who is told of what, in the inbox and by mail.
+//! * [`attention`]: stars, watches, follows. [`notify`]: notifications, in the inbox and by mail.
 //! * [`issues`]: what is to be done, and what is said about it.
-//! * [`webhooks`]: what other servers are told.
+//! * [`webhooks`]: deliveries to other servers.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`grasp`]: repositories that signed events rule, and what waits in purgatory.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.

@@ -62,7 +62,7 @@ impl Node {
         &self.holder
     }
 
-    /// What the incoming areas of this node's pushes start with, so that whoever starts under its name next knows which
+    /// Name prefix of the incoming areas of this node's pushes, so that the next process with its name knows which
     /// are left over. A hash, because a name may be longer than a key.
     pub(crate) fn incoming_prefix(&self) -> String {
         let name = self.prefix.as_deref().unwrap_or(&self.holder);

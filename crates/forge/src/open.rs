@@ -20,7 +20,7 @@ pub enum RepoLocator {
         /// The part after the slash, without `.git`.
         name: String,
     },
-    /// The permanent address: an id.
+    /// The permanent URL: an id.
     Id(String),
     /// A key and the identifier of its repository.
     Nostr {
@@ -51,7 +51,7 @@ impl Coordinate {
 }
 
 impl RepoLocator {
-    /// The door of `owner/name`, where the owner may be a key: `npub1…/identifier`.
+    /// Locator of `owner/name`, where the owner may be a key: `npub1…/identifier`.
     pub fn slug(owner: impl Into<String>, name: impl Into<String>) -> Self {
         let (owner, name) = (owner.into(), name.into());
         match nip19::parse_npub(&owner) {
@@ -64,11 +64,11 @@ impl RepoLocator {
     }
 }
 
-/// Finds the repository behind a door and asks the policy. A repository that the caller may not see is reported as not
+/// Finds the repository of a locator and asks the policy. A repository that the caller may not see is reported as not
 /// found.
-pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Action) -> Result<Repo, Access> {
+pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
-    let found = match door {
+    let found = match locator {
         RepoLocator::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
             (Ok(owner), Ok(name)) => {
                 let reader = self::viewer(caller);
@@ -89,8 +89,8 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Ac
         }
     };
     let repo = judge(caller, found, action)?;
-    if let RepoLocator::Slug { owner, name } = door
-        && moved(door, &repo)
+    if let RepoLocator::Slug { owner, name } = locator
+        && moved(locator, &repo)
         && let (Ok(owner), Ok(name)) = (owner.parse(), name.parse())
         && let Err(error) = note_use(forge, &owner, &name, &repo).await
     {
@@ -120,9 +120,9 @@ async fn by_name(
     Ok(found.filter(Repo::goes_by_name))
 }
 
-/// Whether the repository behind a door has another slug now.
-pub fn moved(door: &RepoLocator, repo: &Repo) -> bool {
-    match door {
+/// Whether the repository of a locator has another slug now.
+pub fn moved(locator: &RepoLocator, repo: &Repo) -> bool {
+    match locator {
         RepoLocator::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
         RepoLocator::Id(_) | RepoLocator::Nostr { .. } => false,
     }

@@ -1,4 +1,4 @@
-//! What the installation's secret is used for besides the audit chain: sealing other secrets at rest, and signing what
+//! Uses of the installation's secret besides the audit chain: sealing other secrets at rest, and signing what
 //! comes back to us. Every purpose has a key of its own, derived from the one in `secret.key`.
 
 use crate::Forge;
@@ -30,7 +30,7 @@ pub(crate) fn seal(forge: &Forge, purpose: &str, plain: &[u8]) -> Vec<u8> {
     [nonce.as_slice(), &sealed].concat()
 }
 
-/// What was sealed for this purpose; `None` if it was not, was altered, or was sealed with another secret.
+/// Opens a sealed value; `None` if its purpose or secret is another one, or if it was altered.
 pub(crate) fn open(forge: &Forge, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
     cipher(forge, purpose).decrypt(&Nonce::from(*nonce), sealed).ok()
@@ -41,7 +41,7 @@ pub(crate) fn seal_payload(forge: &Forge, purpose: &str, plain: &[u8]) -> Json {
     json!({ "sealed": STANDARD.encode(seal(forge, purpose, plain)) })
 }
 
-/// What a job's payload was sealed from.
+/// Opens a job's sealed payload.
 pub(crate) fn open_payload(forge: &Forge, purpose: &str, payload: &Json) -> Option<Vec<u8>> {
     open(forge, purpose, &STANDARD.decode(payload["sealed"].as_str()?).ok()?)
 }

@@ -11,7 +11,7 @@ const BATCH: i64 = 500;
 /// Rows that come in quick succession are numbered together, so that a busy server pays one commit for many.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Runs until told to stop, then gives the lease back.
+/// Runs until stopped, then releases the lease.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut lease = None;
     while !stop.is_cancelled() {

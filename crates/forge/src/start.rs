@@ -1,4 +1,4 @@
-//! What a server does before it opens its doors, so that nothing a crash left is ever seen.
+//! Repairs before the server accepts connections, so that no client sees the leftovers of a crash.
 
 use crate::git::reconcile;
 use crate::repos::create;
@@ -8,7 +8,7 @@ use abide_git::bare;
 use abide_store::nostr::reservations;
 use abide_store::{StoreError, jobs, leases, webhooks};
 
-/// What was put right.
+/// Number of repairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Recovered {
     /// Pushes that had no end.

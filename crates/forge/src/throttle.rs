@@ -16,7 +16,7 @@ pub(crate) const fn limit(scope: &'static str, rate: Rate) -> Limit {
 }
 
 /// The network of a client, as throttles count it: an IPv6 customer has at least 2⁶⁴ addresses.
-pub(crate) fn place(ip: Option<IpAddr>) -> String {
+pub(crate) fn network(ip: Option<IpAddr>) -> String {
     ip.map_or_else(|| "unknown".into(), |ip| Network::of(ip).address().to_string())
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_network_and_a_mapped_address_count_as_one() {
-        let at = |text: &str| place(Some(text.parse().unwrap()));
+        let at = |text: &str| network(Some(text.parse().unwrap()));
         assert_eq!(at("2001:db8:1:2::3"), at("2001:db8:1:2:ffff::1"));
         assert_ne!(at("2001:db8:1:2::3"), at("2001:db8:1:3::3"));
         assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));

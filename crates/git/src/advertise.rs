@@ -75,14 +75,14 @@ pub fn service(name: &str) -> Bytes {
 /// the client saw there.
 const PR_EVENTS: &[u8] = b"refs/nostr/";
 
-/// The refs that a pushing client hears, with our capabilities and without those of pull requests: a push to a branch is told
+/// The refs that a pushing client gets, with our capabilities and without refs of pull requests: a push to a branch lists
 /// of no strangers' refs. There is no version 2 of pushing; it is answered as 0.
 pub fn receive_pack<S: Deref<Target = Snapshot>>(snapshot: S, agent: &str, version: ProtocolVersion) -> Listed<S> {
     let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}").into_bytes();
     Listed::new(snapshot, Form::Receive(Old { version, capabilities }))
 }
 
-/// What a client fetching with version 0 or 1 hears: HEAD, refs and peeled tags with git's capabilities for requests that
+/// Advertisement for fetches with version 0 or 1: HEAD, refs and peeled tags with git's capabilities for requests that
 /// stand for themselves, or for a conversation.
 pub fn upload_pack<S: Deref<Target = Snapshot>>(
     snapshot: S,

@@ -42,7 +42,7 @@ fn make(draft: &Path, target: &Path, head: &str) -> io::Result<()> {
         std::fs::create_dir_all(areas)?;
     }
     let result = fill_with(draft, head, || failpoint::hit(failpoint::DIRECTORY_HALF_MADE)).and_then(|()| {
-        match place(draft, target) {
+        match install(draft, target) {
             // Another task created the same repository first; the two are equal.
             Err(_) if target.join("HEAD").exists() => remove_tree(draft),
             result => result,
@@ -55,7 +55,7 @@ fn make(draft: &Path, target: &Path, head: &str) -> io::Result<()> {
 }
 
 /// Renames a complete repository to its final path, durable on return.
-pub(crate) fn place(draft: &Path, target: &Path) -> io::Result<()> {
+pub(crate) fn install(draft: &Path, target: &Path) -> io::Result<()> {
     let shard = target.parent().expect("a repository is below a directory");
     std::fs::create_dir_all(shard)?;
     std::fs::rename(draft, target)?;

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A repository under construction in an incoming area. Dropping it removes the area, unless [`Draft::place`] moved the
+/// A repository under construction in an incoming area. Dropping it removes the area, unless [`Draft::install`] moved the
 /// repository out.
 #[derive(Debug)]
 pub struct Draft {
@@ -48,12 +48,12 @@ impl Draft {
     }
 
     /// Renames the repository to the path of this repo id. The area stays until [`Draft::discard`].
-    pub async fn place(&self, layout: &Layout, id: RepoId) -> Result<(), GitError> {
+    pub async fn install(&self, layout: &Layout, id: RepoId) -> Result<(), GitError> {
         let (draft, target) = (self.repo(), layout.repo(id));
-        blocking(move || bare::place(&draft, &target).map_err(GitError::io("place repository", &target))).await
+        blocking(move || bare::install(&draft, &target).map_err(GitError::io("place repository", &target))).await
     }
 
-    /// Removes the area, with the repository in it unless it was placed.
+    /// Removes the area, with the repository in it unless it was installed.
     pub async fn discard(self) -> Result<(), GitError> {
         self.area.remove().await
     }

@@ -167,7 +167,7 @@ pub async fn begin<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>, most: usi
     }
 }
 
-/// What the client says it can do, if its first command is here. Takes nothing.
+/// Capabilities of the client, if its first command has arrived. Consumes nothing.
 pub fn announced(buffered: &[u8]) -> Option<Capabilities> {
     let length = peek_length(buffered).ok().flatten().filter(|length| *length > 4)?;
     let (_, list) = buffered.get(4..length)?.split_once_str(b"\0")?;

@@ -219,11 +219,11 @@ pub enum Count {
 
 /// Encodes `["COUNT", subscription, {"count": n}]`, with `"approximate": true` if counting stopped early (NIP-45).
 pub fn count(id: &SubscriptionId, count: Count) -> String {
-    let told = match count {
+    let result = match count {
         Count::Exactly(count) => json!({ "count": count }),
         Count::AtLeast(count) => json!({ "count": count, "approximate": true }),
     };
-    json!(["COUNT", id.as_str(), told]).to_string()
+    json!(["COUNT", id.as_str(), result]).to_string()
 }
 
 /// Encodes `["NEG-MSG", subscription, bytes]`.

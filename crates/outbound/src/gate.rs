@@ -73,7 +73,7 @@ impl GateError {
 
     /// Message for the user who entered the URL. It reveals no internal names or addresses, and is the same for a name
     /// that does not exist and one that resolves to an internal address.
-    pub fn told(&self) -> String {
+    pub fn public_message(&self) -> String {
         match self {
             _ if self.hides_the_host() => {
                 "the host has no public IP address; check its name, or ask the administrator to add it to \

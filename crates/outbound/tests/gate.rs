@@ -116,8 +116,11 @@ async fn what_is_not_public_is_refused_however_it_is_spelled() {
         let refused = post(&gate, &format!("http://{host}:{port}/")).await;
         assert!(matches!(refused, Err(GateError::Refused { .. })), "{host}: {refused:?}");
     }
-    let told = post(&gate, &format!("http://inside.example:{port}/")).await.unwrap_err().to_string();
-    assert!(told.contains("127.0.0.1 is a loopback address; ask the administrator to add inside.example"), "{told}");
+    let reported = post(&gate, &format!("http://inside.example:{port}/")).await.unwrap_err().to_string();
+    assert!(
+        reported.contains("127.0.0.1 is a loopback address; ask the administrator to add inside.example"),
+        "{reported}"
+    );
     assert!(seen.lock().unwrap().is_empty());
 }
 

@@ -8,7 +8,7 @@ use abide_forge::repos::open::RepoLocator;
 /// Longest command accepted.
 const MAX_LEN: usize = 4096;
 
-/// First path component of permanent addresses; no user can have this name.
+/// First path component of permanent URLs; no user can have this name.
 const BY_ID: &str = "r";
 
 /// Requested git service.
@@ -25,7 +25,7 @@ pub enum Service {
 pub struct Command {
     pub service: Service,
     /// Address of the repository.
-    pub door: RepoLocator,
+    pub locator: RepoLocator,
 }
 
 /// Reason for refusing a command.
@@ -59,8 +59,8 @@ impl Command {
         }
         let (service, argument) = split_verb(text)?;
         let path = unquote(argument).ok_or(CommandError::Argument)?;
-        let door = door(&path).ok_or(CommandError::Path)?;
-        Ok(Self { service, door })
+        let locator = locator(&path).ok_or(CommandError::Path)?;
+        Ok(Self { service, locator })
     }
 }
 
@@ -97,7 +97,7 @@ fn unquote(argument: &str) -> Option<String> {
     }
 }
 
-fn door(path: &str) -> Option<RepoLocator> {
+fn locator(path: &str) -> Option<RepoLocator> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let (owner, name) = path.split_once('/')?;
     let dots = |part: &str| matches!(part, "" | "." | "..");
@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn slug(service: Service, owner: &str, name: &str) -> Result<Command, CommandError> {
-        Ok(Command { service, door: RepoLocator::slug(owner, name) })
+        Ok(Command { service, locator: RepoLocator::slug(owner, name) })
     }
 
     /// As git's `sq_quote_buf` does it.
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_permanent_address_is_a_door_of_its_own() {
-        let by_id = Ok(Command { service: Service::Fetch, door: RepoLocator::Id("42".into()) });
+        let by_id = Ok(Command { service: Service::Fetch, locator: RepoLocator::Id("42".into()) });
         assert_eq!(Command::parse(b"git-upload-pack '/r/42.git'"), by_id);
         assert_eq!(Command::parse(b"git-upload-pack 'r/42'"), by_id);
     }
@@ -277,7 +277,7 @@ mod tests {
         #[test]
         fn what_is_accepted_names_one_repository(rest in "[a-c/.'\\\\! ~-]{0,24}") {
             let text = format!("git-upload-pack {rest}");
-            if let Ok(Command { door: RepoLocator::Slug { owner, name }, .. }) = Command::parse(text.as_bytes()) {
+            if let Ok(Command { locator: RepoLocator::Slug { owner, name }, .. }) = Command::parse(text.as_bytes()) {
                 for part in [&owner, &name] {
                     prop_assert!(!part.contains('/') && part != "..", "{} gave {:?}", text, part);
                 }

@@ -174,7 +174,7 @@ async fn supervise(shared: &Shared, mut state: watch::Receiver<State>, deadline:
     let mut channels = state.clone();
     let revoked = async {
         standing.lost(&shared.forge).await;
-        // Running commands notice the revocation themselves and tell the client.
+        // Running commands notice the revocation themselves and report it to the client.
         let _ = timeout(FAREWELL, channels.wait_for(|state| state.open == 0)).await;
     };
     tokio::select! {

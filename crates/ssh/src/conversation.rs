@@ -66,8 +66,8 @@ impl Conversation<'_> {
     pub(crate) async fn hold(&self, command: &Command, input: impl AsyncRead + Unpin + Send) -> Done {
         let held = match command.service {
             // Boxed: both futures are large, and without optimisation each layer above would copy them onto the stack.
-            Service::Fetch => Box::pin(self.fetch(&command.door, input)).await,
-            Service::Push => Box::pin(self.push(&command.door, input)).await,
+            Service::Fetch => Box::pin(self.fetch(&command.locator, input)).await,
+            Service::Push => Box::pin(self.push(&command.locator, input)).await,
         };
         match held {
             Ok(done) => done,
@@ -75,25 +75,25 @@ impl Conversation<'_> {
         }
     }
 
-    async fn fetch(&self, door: &RepoLocator, mut input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
-        let ticket = fetch::admit(self.forge, self.caller, door, Transport::Ssh).await?;
-        self.hint(ticket.hint.as_deref()).await;
+    async fn fetch(&self, locator: &RepoLocator, mut input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+        let admission = fetch::admit(self.forge, self.caller, locator, Transport::Ssh).await?;
+        self.hint(admission.hint.as_deref()).await;
         let spoke = AtomicBool::new(false);
         let output = InspectWriter::new(self.output.writer(), |_: &[u8]| spoke.store(true, Ordering::Relaxed));
-        match fetch::converse(self.forge, &ticket, self.version, &mut input, output).await {
+        match fetch::converse(self.forge, &admission, self.version, &mut input, output).await {
             Ok(()) => Ok(Done::Well),
             Err(Fault::Revoked) => {
                 let _ = self.output.say(&format!("Abide: {}", Fault::Revoked)).await;
                 Ok(Done::Refused)
             }
             Err(fault) if fault.is_clients() => {
-                tracing::debug!(?door, error = %fault, "a client ended its fetch");
+                tracing::debug!(?locator, error = %fault, "a client ended its fetch");
                 Ok(Done::Failed)
             }
-            // git has told the client its error. A client that is still writing would see a closed channel instead of
+            // git has sent its error to the client. A client that is still writing would see a closed channel instead of
             // that message.
             Err(fault) if spoke.load(Ordering::Relaxed) => {
-                tracing::warn!(?door, error = %fault, "a fetch ended early");
+                tracing::warn!(?locator, error = %fault, "a fetch ended early");
                 let _ = timeout(LAST_WORDS, drain(self.forge, self.caller.client(), &mut input)).await;
                 Ok(Done::Failed)
             }
@@ -101,10 +101,10 @@ impl Conversation<'_> {
         }
     }
 
-    async fn push(&self, door: &RepoLocator, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
-        let ticket = push::admit(self.forge, self.caller, door, Transport::Ssh).await?;
-        self.hint(ticket.hint.as_deref()).await;
-        let advertisement = push::advertisement(self.forge, &ticket, self.version).await?;
+    async fn push(&self, locator: &RepoLocator, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+        let admission = push::admit(self.forge, self.caller, locator, Transport::Ssh).await?;
+        self.hint(admission.hint.as_deref()).await;
+        let advertisement = push::advertisement(self.forge, &admission, self.version).await?;
         let held = advertisement.hold(self.caller.client()).map_err(Fault::from)?;
         for piece in advertisement {
             if self.output.send(piece).await.is_err() {
@@ -114,9 +114,9 @@ impl Conversation<'_> {
         drop(held);
         let (answers, waiting) = mpsc::channel(ANSWERS);
         // When `forward` ends, it closes the answers, which ends the push: the client is gone.
-        let ((), told) =
-            tokio::join!(push::receive(self.forge, ticket, Box::new(input), answers), self.forward(waiting));
-        Ok(if told { Done::Well } else { Done::Failed })
+        let ((), forwarded) =
+            tokio::join!(push::receive(self.forge, admission, Box::new(input), answers), self.forward(waiting));
+        Ok(if forwarded { Done::Well } else { Done::Failed })
     }
 
     async fn forward(&self, mut answers: mpsc::Receiver<Bytes>) -> bool {
@@ -150,5 +150,5 @@ impl Conversation<'_> {
 /// Logs a fault and returns its message for the client.
 pub(crate) fn fail(fault: &Fault) -> String {
     tracing::error!(error = %fault, "a command over SSH failed");
-    fault.told()
+    fault.public_message()
 }

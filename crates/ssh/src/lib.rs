@@ -1,7 +1,7 @@
 //! ROAD: git over SSH, with our own SSH server. A key authenticates an account; only `git-upload-pack` and
 //! `git-receive-pack` can be run.
 //!
-//! * [`serve`] accepts connections until it is stopped (`server.rs`, `gate.rs`); `connection.rs` is one connection's
+//! * [`serve`] accepts connections until it is stopped (`server.rs`, `connection_slots.rs`); `connection.rs` is one connection's
 //!   lifetime, `handler.rs` its answers to SSH requests, `stream.rs` a socket that can be cut.
 //! * `command.rs` parses the client's command; `session.rs` runs it, `conversation.rs` handles fetch and push,
 //!   `channel.rs` their bytes, `pace.rs` their speed.

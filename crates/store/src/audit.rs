@@ -150,14 +150,14 @@ pub(crate) async fn seal(
     Ok((head, sealed))
 }
 
-/// What a look at the whole chain found.
+/// Result of checking the whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainReport {
     /// Rows with a valid seal.
     pub sealed: i64,
     /// Rows that the sequencer has not come to.
     pub unsealed: i64,
-    /// The first row whose seal does not fit, or the place of a missing one.
+    /// The first row whose seal does not match, or the position of a missing one.
     pub broken_at: Option<i64>,
 }
 
@@ -211,7 +211,7 @@ pub struct Filter {
 pub struct Named {
     /// The row.
     pub record: Record,
-    /// What the actor is called.
+    /// Name of the actor.
     pub actor: Option<Handle>,
     /// `owner/name` of the repository, if it is there.
     pub repo: Option<String>,

@@ -31,7 +31,7 @@ statements! {
         WHERE e.seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers) AND e.created_at < $1
             AND NOT EXISTS (SELECT 1 FROM event_failures f WHERE f.seq = e.seq)
         ORDER BY e.seq LIMIT 2000)";
-    /// What a repository's pushes brought, as far as every consumer has read them.
+    /// Commits of a repository's pushes, as far as every consumer has read them.
     FORGET_COMMITS = "UPDATE domain_events SET payload = $2 WHERE repo_id = $1 AND kind = 'push'
         AND seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers)";
     COUNT_UNNUMBERED = "SELECT count(*) AS n FROM domain_events WHERE seq IS NULL";
@@ -157,7 +157,7 @@ pub async fn after(conn: &mut Conn, seq: i64, limit: i64) -> Result<Vec<Numbered
     conn.all(&AFTER, params![seq, limit]).await?.iter().map(Numbered::from_row).collect()
 }
 
-/// The event at a place.
+/// The event at a position.
 pub async fn at(conn: &mut Conn, seq: i64) -> Result<Option<Numbered>, StoreError> {
     conn.one(&AT, params![seq]).await?.map(|row| Numbered::from_row(&row)).transpose()
 }

@@ -193,8 +193,8 @@ impl Nostr {
     /// # Panics
     /// If none arrives in time.
     pub fn wait(&mut self, wanted: impl Fn(&Heard) -> bool) -> Heard {
-        if let Some(place) = self.heard.iter().position(&wanted) {
-            return self.heard.remove(place).expect("it was found there");
+        if let Some(index) = self.heard.iter().position(&wanted) {
+            return self.heard.remove(index).expect("it was found there");
         }
         loop {
             let heard = self.read_within(DEADLINE).unwrap_or_else(|| panic!("waited in vain; heard {:?}", self.heard));

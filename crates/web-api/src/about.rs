@@ -1,4 +1,4 @@
-//! What a route says about itself: the part of its declaration that the OpenAPI document is made of.
+//! Description of a route: the part of its declaration that becomes the OpenAPI document.
 
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -27,7 +27,7 @@ pub(super) enum Takes {
 }
 
 impl Takes {
-    /// What it consists of, if there is one.
+    /// Its body, if there is one.
     pub(super) fn body(self) -> Option<Body> {
         match self {
             Self::Unsaid | Self::Nothing => None,
@@ -66,7 +66,7 @@ pub(super) struct Answer {
     pub content: Content,
 }
 
-/// What an answer carries.
+/// Kind of a response's body.
 #[derive(Clone)]
 pub(super) enum Content {
     /// Nothing.

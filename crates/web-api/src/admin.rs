@@ -1,4 +1,4 @@
-//! What a site admin looks at, and does with accounts. To everyone else none of it is there.
+//! Site administration: lists, and actions on accounts. Everyone else gets 404.
 
 use super::error::ApiError;
 use super::keyset::Keyset;

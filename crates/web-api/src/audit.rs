@@ -1,4 +1,4 @@
-//! What was done to a repository.
+//! Audit log of a repository.
 
 use super::error::ApiError;
 use super::keyset::Keyset;

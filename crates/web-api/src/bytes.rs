@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
 use tokio_util::io::ReaderStream;
 
-/// What is sent runs nothing and loads nothing, whatever it is.
+/// Policy of raw files: they run nothing and load nothing.
 const SANDBOX: &str = "default-src 'none'; sandbox";
 
 /// The field that a blob is written into.

@@ -49,7 +49,7 @@ pub(super) async fn of_issue(
     Ok(paged.answer(&app, &items, total))
 }
 
-/// What a comment says.
+/// Text of a comment.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewComment)]
 pub(super) struct Say {

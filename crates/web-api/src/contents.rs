@@ -26,10 +26,10 @@ pub(super) async fn show(
     media: Media,
 ) -> Result<Response, ApiError> {
     let browser = content_of(&app, &caller, tail.slug.clone()).await?;
-    let place = at(&browser, &query).await?;
+    let commit_path = at(&browser, &query).await?;
     let path = trimmed(&tail.rest);
-    let entry = browser.entry(place.commit, path).await?;
-    let shown = Shown { app: &app, browser: &browser, place: &place };
+    let entry = browser.entry(commit_path.commit, path).await?;
+    let shown = Shown { app: &app, browser: &browser, commit_path: &commit_path };
     match entry.kind {
         EntryKind::Directory => shown.directory(path, &entry, media).await,
         _ => shown.file(path, &entry, media).await,
@@ -44,12 +44,12 @@ pub(super) async fn readme(
     media: Media,
 ) -> Result<Response, ApiError> {
     let browser = content_of(&app, &caller, tail.slug.clone()).await?;
-    let place = at(&browser, &query).await?;
+    let commit_path = at(&browser, &query).await?;
     let dir = trimmed(&tail.rest);
-    let name = browser.readme(place.commit, dir).await?.ok_or_else(ApiError::not_found)?.name;
+    let name = browser.readme(commit_path.commit, dir).await?.ok_or_else(ApiError::not_found)?.name;
     let path = joined(dir, &name);
-    let entry = browser.entry(place.commit, &path).await?;
-    Shown { app: &app, browser: &browser, place: &place }.file(&path, &entry, media).await
+    let entry = browser.entry(commit_path.commit, &path).await?;
+    Shown { app: &app, browser: &browser, commit_path: &commit_path }.file(&path, &entry, media).await
 }
 
 /// The commit that `ref` names, or the tip of the default branch.
@@ -79,12 +79,12 @@ fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
 struct Shown<'a> {
     app: &'a App,
     browser: &'a Browser,
-    place: &'a CommitPath,
+    commit_path: &'a CommitPath,
 }
 
 impl Shown<'_> {
     fn content(&self, path: &[u8], entry: &TreeEntry) -> Content {
-        Content::of(&Urls::of(self.app, &self.browser.repo), &self.place.name(), path, entry)
+        Content::of(&Urls::of(self.app, &self.browser.repo), &self.commit_path.name(), path, entry)
     }
 
     async fn file(&self, path: &[u8], entry: &TreeEntry, media: Media) -> Result<Response, ApiError> {
@@ -106,8 +106,8 @@ impl Shown<'_> {
     }
 
     async fn directory(&self, path: &[u8], entry: &TreeEntry, media: Media) -> Result<Response, ApiError> {
-        let listing = self.browser.directory(self.place.commit, path).await?;
-        let (app, repo, at) = (self.app.clone(), self.browser.repo.clone(), self.place.name());
+        let listing = self.browser.directory(self.commit_path.commit, path).await?;
+        let (app, repo, at) = (self.app.clone(), self.browser.repo.clone(), self.commit_path.name());
         let (path, entry) = (path.to_vec(), entry.clone());
         // The answer is made while the slot is held: it is several times as large as the listing.
         let ask = move |reader: &Objects| {

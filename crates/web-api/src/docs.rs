@@ -6,16 +6,14 @@ use serde_json::Value;
 /// A part of the API, as the page shows it.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// What it is about.
     pub title: String,
-    /// What can be done there.
     pub operations: Vec<Operation>,
 }
 
 /// One thing that can be done.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// What it is called in the document; unique, so it can be linked to.
+    /// Id in the document; unique, so it can be linked to.
     pub id: String,
     pub method: String,
     /// The whole path.

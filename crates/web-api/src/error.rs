@@ -1,7 +1,7 @@
-//! What went wrong, in the body that GitHub's clients read.
+//! Errors, in the body that GitHub's clients read.
 //!
 //! A denial of something the caller may not know of is a 404 like any other. What is the machine's fault is logged in
-//! full and told in short.
+//! full and reported in short.
 
 use super::streams::Full;
 use abide_core::account::AdminRefusal;
@@ -41,7 +41,7 @@ pub(super) struct ApiError {
     retry_after: Option<i64>,
 }
 
-/// What is wrong with one field.
+/// Error of one field.
 #[derive(Debug, Serialize, ToSchema)]
 struct FieldError {
     resource: &'static str,
@@ -50,7 +50,7 @@ struct FieldError {
     message: String,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Error)]
 pub(super) struct Body<'a> {
@@ -120,9 +120,9 @@ impl ApiError {
         Self { retry_after: Some(retry_after.max(1)), ..error }
     }
 
-    fn too_often(wait: Duration, told: String) -> Self {
+    fn too_often(wait: Duration, message: String) -> Self {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
-        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, told) }
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
     }
 
     pub(super) fn method_not_allowed() -> Self {
@@ -147,7 +147,7 @@ impl ApiError {
         let (status, who) = match full {
             Full::All => (StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open".to_owned()),
             Full::Own(each) => {
-                let who = format!("you already have {each} event streams open, the limit per account or address");
+                let who = format!("you already have {each} event streams open, the limit per account or IP address");
                 (StatusCode::TOO_MANY_REQUESTS, who)
             }
         };
@@ -206,7 +206,7 @@ impl From<Fault> for ApiError {
             }
             fault if fault.is_over_limit() => {
                 tracing::warn!(error = %fault, "an API request needs more than one may have");
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.told())
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.public_message())
             }
             _ => {
                 tracing::error!(error = %fault, "an API request failed");
@@ -303,7 +303,7 @@ impl From<SearchError> for ApiError {
     }
 }
 
-/// What is missing inside a repository that the caller may read.
+/// Objects missing in a repository that the caller may read.
 impl From<BrowseError> for ApiError {
     fn from(error: BrowseError) -> Self {
         match error {
@@ -333,15 +333,15 @@ impl From<EditError> for ApiError {
 
 impl From<LifeError> for ApiError {
     fn from(error: LifeError) -> Self {
-        let told = error.to_string();
+        let message = error.to_string();
         match (error.class(), error) {
             (_, LifeError::Access(access)) => access.into(),
             (_, LifeError::NameTaken) => Self::name_taken(),
-            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&told)),
-            (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", told),
-            (Class::Gone, _) => Self::new(StatusCode::GONE, told),
-            (Class::TooOften(wait), _) => Self::too_often(wait, told),
-            (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, told),
+            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&message)),
+            (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", message),
+            (Class::Gone, _) => Self::new(StatusCode::GONE, message),
+            (Class::TooOften(wait), _) => Self::too_often(wait, message),
+            (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, message),
         }
     }
 }
@@ -358,25 +358,25 @@ impl From<AttentionError> for ApiError {
 
 impl From<IssueError> for ApiError {
     fn from(error: IssueError) -> Self {
-        let told = error.to_string();
+        let message = error.to_string();
         match (error.class(), error) {
             (_, IssueError::Access(access)) => access.into(),
-            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&told)),
-            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&told)),
+            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&message)),
+            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&message)),
             (issues::Class::NotFound | issues::Class::Access, _) => Self::not_found(),
-            (issues::Class::TooOften(wait), _) => Self::too_often(wait, told),
+            (issues::Class::TooOften(wait), _) => Self::too_often(wait, message),
         }
     }
 }
 
 impl From<HookError> for ApiError {
     fn from(error: HookError) -> Self {
-        let told = error.to_string();
+        let message = error.to_string();
         match error {
             HookError::Access(access) => access.into(),
             HookError::Invalid { field, rule } => Self::invalid("Hook", field, "invalid", rule),
-            HookError::TooMany(_) => Self::invalid("Hook", "base", "custom", told),
-            HookError::Inactive => Self::invalid("Hook", "active", "invalid", told),
+            HookError::TooMany(_) => Self::invalid("Hook", "base", "custom", message),
+            HookError::Inactive => Self::invalid("Hook", "active", "invalid", message),
             HookError::NotFound(_) => Self::not_found(),
         }
     }

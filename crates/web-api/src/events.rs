@@ -1,4 +1,4 @@
-//! What happened: by pages, and as it happens.
+//! Events: by pages, and as a live stream.
 
 use super::error::ApiError;
 use super::keyset::Keyset;
@@ -90,12 +90,12 @@ pub(super) async fn stream(
     let known = headers.get("last-event-id").and_then(|id| id.to_str().ok()).or_else(|| query.get("after"));
     let rule = || ApiError::invalid("Event", "after", "invalid", "must be the numeric id of an event");
     let after = known.map(|id| id.trim().parse().map_err(|_| rule())).transpose()?;
-    let place = app.streams.take(&caller).map_err(ApiError::crowded)?;
+    let slot = app.streams.take(&caller).map_err(ApiError::crowded)?;
     let tail = Tail::new(&app.forge, &caller, after).await?;
     let standing = auth::standing(&headers, &caller);
-    let following = Following { app, tail, standing, end: Instant::now() + LIFE, _slot: place };
-    let mut response = Sse::new(told(following)).into_response();
-    // What stands between would collect it otherwise.
+    let following = Following { app, tail, standing, end: Instant::now() + LIFE, _slot: slot };
+    let mut response = Sse::new(messages(following)).into_response();
+    // Proxies would buffer the stream otherwise.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
 }
@@ -110,7 +110,7 @@ struct Following {
 }
 
 impl Following {
-    /// What is to be said next; `None` if nothing more is.
+    /// The next message; `None` at the end.
     async fn next(&mut self) -> Option<Vec<sse::Event>> {
         let silent_until = Instant::now() + SILENCE;
         while Instant::now() < self.end {
@@ -140,9 +140,9 @@ fn said(app: &App, item: &Item) -> sse::Event {
     sse::Event::default().id(item.seq.to_string()).data(data)
 }
 
-/// What a stream says: each event under its id, a comment where nothing happens, and nothing more once the server stops
+/// Messages of a stream: each event under its id, a comment where nothing happens, and nothing more once the server stops
 /// or whoever listens lost what they came in with.
-fn told(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+fn messages(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     let stop = following.app.stop.clone();
     let first = stream::iter([sse::Event::default().comment("from here on").retry(Duration::from_secs(3))]);
     let rest = stream::unfold(following, |mut following| async move {

@@ -41,7 +41,7 @@ pub(super) async fn conditional(method: &Method, asked: Option<&HeaderValue>, re
     response
 }
 
-/// What was answered depends on who asked and for which form, and has to be asked for again.
+/// A response depends on the caller and on the requested form, and must be revalidated.
 fn about_caches(headers: &mut HeaderMap) {
     headers.insert(header::VARY, HeaderValue::from_static("Authorization, Accept"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

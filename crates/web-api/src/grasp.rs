@@ -1,4 +1,4 @@
-//! What is known of a repository that a nostr key announced, served or not.
+//! Status of a repository that a nostr key announced, served or not.
 
 use super::error::ApiError;
 use super::scoped::Who;
@@ -25,7 +25,7 @@ pub(super) struct GraspStatus {
     announcement: Option<String>,
     since: Option<String>,
     expires_at: Option<String>,
-    /// What is missing: `state` and `git`, or `git` alone; nothing if it is served.
+    /// Missing parts: `state` and `git`, or `git` alone; empty if the repository is served.
     missing: Vec<&'static str>,
     states: Vec<GraspState>,
     /// Patches and pull requests of which one half is missing: the latest hundred.

@@ -31,7 +31,7 @@ pub(super) struct Config {
     url: Option<String>,
     /// `json` (the default) or `form`.
     content_type: Option<String>,
-    /// What deliveries are signed with.
+    /// Secret that signs deliveries.
     secret: Option<String>,
     /// Certificates are always verified: anything but `0` is refused.
     insecure_ssl: Option<Flag>,
@@ -60,7 +60,7 @@ impl Config {
     fn change(self, unnamed: Secret) -> Change {
         let secret = match self.secret {
             None => unnamed,
-            // What we answered, sent back: nobody meant to change it.
+            // The placeholder of our own response, sent back: the secret stays.
             Some(text) if text == HIDDEN => Secret::Keep,
             Some(text) if text.is_empty() => Secret::Remove,
             Some(text) => Secret::Set(text),
@@ -116,7 +116,7 @@ pub(super) struct Create {
     /// Always `web`.
     name: Option<String>,
     config: Config,
-    /// What it tells; `push` if not given, `*` for everything.
+    /// Subscribed events; `push` if not given, `*` for everything.
     events: Option<Vec<String>>,
     active: Option<bool>,
 }
@@ -146,13 +146,13 @@ pub(super) async fn show_one(
     Ok(Json(Hook::of(&app, &repo, &seen)))
 }
 
-/// What is to be different about a hook.
+/// Fields of a webhook to change.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebhookEdit)]
 pub(super) struct Edit {
     /// As a whole: a secret that is not mentioned is removed.
     config: Option<Config>,
-    /// Instead of those that it tells.
+    /// Replaces the subscribed events.
     events: Option<Vec<String>>,
     add_events: Option<Vec<String>>,
     remove_events: Option<Vec<String>>,

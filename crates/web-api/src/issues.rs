@@ -37,7 +37,7 @@ async fn shaped(app: &App, repo: &Repo, issue: abide_forge::issues::Issue) -> Re
     Ok(Issue::of(app, repo, &show::detail(&app.forge, issue).await?))
 }
 
-/// What stands in a query, where it has to be one of some words.
+/// A query parameter that is one of several words.
 pub(super) fn word<T: std::str::FromStr>(query: &Query, name: &'static str) -> Result<Option<T>, ApiError>
 where
     T::Err: std::fmt::Display,
@@ -62,7 +62,7 @@ pub(super) fn ascending(query: &Query, name: &'static str) -> Result<Option<bool
     }
 }
 
-/// What every list of issues may be asked for: state, labels and order.
+/// Filter of every list of issues: state, labels and order.
 fn asked(query: &Query) -> Result<Filter, ApiError> {
     let mut filter = Filter { state: Some(IssueState::Open), ..Filter::default() };
     match query.get("state") {
@@ -219,7 +219,7 @@ pub(super) async fn show(
     Ok(Json(shaped(&app, &repo, issue).await?))
 }
 
-/// What is to be different about an issue.
+/// Fields of an issue to change.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = IssueEdit)]
 pub(super) struct Edit {

@@ -34,7 +34,7 @@ impl Keyset {
     fn parse(path: &str, query: &str) -> Self {
         let mut asked = Self { before: None, per_page: DEFAULT, path: path.to_owned(), rest: Vec::new() };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            // What is no number counts as not given, as in every list.
+            // A value that is no number is ignored, as in every list.
             match pair.split_once('=') {
                 Some(("per_page", value)) => asked.per_page = size(value),
                 Some(("before", value)) => asked.before = value.parse().ok(),
@@ -56,7 +56,7 @@ impl Keyset {
 
     /// These, with a link to what is behind a place if there may be something.
     pub(super) fn behind<T: Serialize>(&self, app: &App, shown: &[T], next: Option<i64>) -> Response {
-        linked(&shown, &next.map(|place| self.link(app, place)).into_iter().collect::<Vec<_>>())
+        linked(&shown, &next.map(|key| self.link(app, key)).into_iter().collect::<Vec<_>>())
     }
 
     fn link(&self, app: &App, before: i64) -> String {
@@ -65,7 +65,7 @@ impl Keyset {
         format!("<{}?{}>; rel=\"next\"", app.url(&self.path), query.join("&"))
     }
 
-    /// Those that are shown, each in its shape, with a link to older ones if there are any.
+    /// Response of a page, each entry in its shape, with a link to older ones if there are any.
     pub(super) fn answer<E, T: Serialize>(
         &self,
         app: &App,

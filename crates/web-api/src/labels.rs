@@ -60,7 +60,7 @@ pub(super) async fn show(
     Ok(Json(Label::of(&app, &repo, &labels::show(&app.forge, &repo, &label).await?)))
 }
 
-/// What is to be different about a label.
+/// Fields of a label to change.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = LabelEdit)]
 pub(super) struct Edit {

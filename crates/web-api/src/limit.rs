@@ -1,7 +1,7 @@
-//! How many requests someone may make in an hour, and the headers that tell them.
+//! How many requests someone may make in an hour, and the headers that report it.
 //!
 //! Windows are the hours of the clock, as GitHub's clients expect: a limit, what is left, and when it begins anew. A
-//! crate for limiting would smooth requests out instead and has no such numbers to tell. Memory is bounded: of strangers
+//! crate for limiting would smooth requests out instead and has no such numbers to report. Memory is bounded: of strangers
 //! beyond the number of addresses that are kept apart, all share one window.
 
 use crate::error::ApiError;
@@ -43,7 +43,7 @@ pub(crate) struct Meter {
     requests: RateWindows<Key>,
 }
 
-/// Whose requests are counted together.
+/// Callers whose requests share a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Account(UserId),
@@ -77,13 +77,13 @@ impl Meter {
         Self { limits, clock, requests: RateWindows::new(HOUR, limits.tracked) }
     }
 
-    /// Counts one request, and returns the caller's standing with it.
+    /// Counts one request, and returns the caller's count.
     pub(super) fn charge(&self, caller: &Caller) -> Standing {
         let now = self.clock.now();
         self.standing_with(caller, self.requests.add(Key::of(caller), now), now)
     }
 
-    /// The caller's standing, without counting.
+    /// Returns the caller's count without counting a request.
     pub(super) fn standing(&self, caller: &Caller) -> Standing {
         let now = self.clock.now();
         self.standing_with(caller, self.requests.used(&Key::of(caller), now), now)
@@ -119,8 +119,8 @@ impl Standing {
         }
     }
 
-    /// Tells the client.
-    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+    /// Sets the rate limit headers of a response.
+    pub(super) fn set_headers(&self, headers: &mut HeaderMap) {
         let numbers = [
             ("x-ratelimit-limit", self.limit.to_string()),
             ("x-ratelimit-remaining", self.remaining.to_string()),

@@ -1,4 +1,4 @@
-//! What this server is.
+//! Facts about this server.
 
 use super::limit::Standing;
 use super::scoped::Who;
@@ -41,7 +41,7 @@ pub(super) struct Rates {
     rate: Standing,
 }
 
-/// What is counted apart.
+/// Rate limits that are counted separately.
 #[derive(Serialize, ToSchema)]
 struct Resources {
     core: Standing,

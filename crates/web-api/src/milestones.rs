@@ -37,7 +37,7 @@ pub(super) async fn list(
     Ok(paged.answer(&app, &items, total))
 }
 
-/// What a milestone is to be. A new one has a title.
+/// Fields of a milestone. A new one needs a title.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MilestoneEdit)]
 pub(super) struct Plan {

@@ -1,4 +1,4 @@
-//! What the caller was told: threads, and what they do with them.
+//! The caller's notifications: threads, and marking them.
 
 use super::error::ApiError;
 use super::input::Input;

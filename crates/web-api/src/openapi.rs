@@ -58,7 +58,7 @@ fn template(path: &str) -> String {
     if path.is_empty() { "/".into() } else { path.replace("{*", "{") }
 }
 
-/// What one route does.
+/// OpenAPI operation of one route.
 fn operation(declared: &Declared) -> Value {
     let (route, about) = (&declared.route, &declared.about);
     let mut responses = Map::new();

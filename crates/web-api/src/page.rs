@@ -39,7 +39,7 @@ impl Paged {
     fn parse(path: &str, query: &str) -> Result<Self, ApiError> {
         let mut paged = Self { per_page: DEFAULT, page: 1, path: path.to_owned(), rest: Vec::new() };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            // What is no number counts as not given, as at GitHub.
+            // A value that is no number is ignored, as at GitHub.
             match pair.split_once('=') {
                 Some(("per_page", value)) => paged.per_page = size(value),
                 Some(("page", value)) => paged.page = value.parse().unwrap_or(1).max(1),
@@ -59,7 +59,7 @@ impl Paged {
 
     /// The part of a list that is whole in memory.
     pub(super) fn part<'a, T>(&self, all: &'a [T]) -> &'a [T] {
-        let at = |place: i64| usize::try_from(place).unwrap_or(usize::MAX).min(all.len());
+        let at = |index: i64| usize::try_from(index).unwrap_or(usize::MAX).min(all.len());
         let Page { limit, offset } = self.page();
         &all[at(offset)..at(offset + limit)]
     }

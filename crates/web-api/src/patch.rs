@@ -91,7 +91,7 @@ fn push(out: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// What git says of modes before it comes to the content.
+/// Mode lines of a patch, which stand before its content.
 fn modes(change: &Change) -> String {
     match change {
         Change::Added(new) => format!("new file mode {}\n", new.kind.mode()),

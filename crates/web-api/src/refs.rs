@@ -102,7 +102,7 @@ fn below(browser: &Browser, prefix: &[u8], paged: &Paged) -> (Vec<Ref>, i64) {
     (all().skip(page.offset as usize).take(page.limit as usize).cloned().collect(), all().count() as i64)
 }
 
-/// What each ref points to.
+/// Object kinds that refs point to.
 async fn kinds(browser: &Browser, refs: Vec<Ref>) -> Result<Vec<ObjectKind>, ApiError> {
     let ask = move |reader: &abide_forge::browse::Objects| {
         let kind = |found: &Ref| match found.peeled {

@@ -47,10 +47,10 @@ pub(super) async fn show(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let door = RepoLocator::slug(slug.0, slug.1);
-    let repo = open(&app.forge, &caller, &door, Action::RepoRead).await?;
-    // Whoever comes by an old name learns the address that never changes.
-    if moved(&door, &repo) {
+    let locator = RepoLocator::slug(slug.0, slug.1);
+    let repo = open(&app.forge, &caller, &locator, Action::RepoRead).await?;
+    // Requests by an old name are redirected to the URL by id, which never changes.
+    if moved(&locator, &repo) {
         return Ok(moved_to(&app.url(&format!("/api/v3/repositories/{}", repo.id))));
     }
     Ok(Json(shape::one(&app, &caller, &repo).await?).into_response())
@@ -136,7 +136,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, notice, Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }
 
-/// What to change; what is left out stays as it is.
+/// Fields to change; a missing field stays as it is.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = RepositoryChanges)]
 pub(super) struct Edit {

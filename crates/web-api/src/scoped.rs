@@ -42,7 +42,7 @@ pub enum Access {
 pub struct ApiRoute {
     /// The method, in capitals.
     pub method: &'static str,
-    /// What follows [`abide_web::API`], with its variable segments in braces.
+    /// Path below [`abide_web::API`], with its variable segments in braces.
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
@@ -87,7 +87,7 @@ pub(super) struct Declared {
     pub about: About,
     /// The part of the API it belongs to, for people.
     pub area: &'static str,
-    /// What serves it, without the guard.
+    /// Handler without the guard.
     serve: MethodRouter<App>,
 }
 
@@ -152,7 +152,7 @@ fn room_for(app: &App, route: ApiRoute, caller: &Caller) -> Result<(), ApiError>
     }
 }
 
-/// What happens around every route: who is it, may they, have they asked too often, and have they got it already.
+/// Checks around every route: identity, scope, rate limit and conditional requests.
 async fn guard(app: App, route: ApiRoute, request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let (parts, body) = request.into_parts();
@@ -168,7 +168,7 @@ async fn guard(app: App, route: ApiRoute, request: Request, next: Next) -> Respo
     };
     let mut response = fresh::conditional(&method, known.as_ref(), response).await;
     if let Some(standing) = standing {
-        standing.tell(response.headers_mut());
+        standing.set_headers(response.headers_mut());
     }
     response
 }

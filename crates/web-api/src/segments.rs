@@ -1,4 +1,4 @@
-//! What stands in an address. Whatever cannot be read there, names nothing that exists.
+//! Segments of a route's path. A segment that cannot be parsed names nothing that exists.
 
 use super::error::ApiError;
 use axum::extract::{FromRequestParts, MatchedPath, OriginalUri, Path};
@@ -34,12 +34,12 @@ where
 pub(super) struct Tail {
     /// Owner and name, as they came.
     pub slug: (String, String),
-    /// What follows; empty if nothing does.
+    /// The rest of the path; may be empty.
     pub rest: Vec<u8>,
 }
 
 impl Tail {
-    /// What follows, as text; what is not UTF-8 names no ref.
+    /// The rest of the path as text; no ref has a name that is not UTF-8.
     pub(super) fn text(&self) -> Result<&str, ApiError> {
         std::str::from_utf8(&self.rest).map_err(|_| ApiError::not_found())
     }

@@ -46,7 +46,7 @@ pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<
     Ok(Json(OwnUser::of(&app, &user, counts)))
 }
 
-/// What to change; what is left out stays as it is, and `null` empties it.
+/// Fields to change; a missing field stays as it is, and `null` empties it.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ProfileChanges)]
 pub(super) struct Edit {

@@ -20,7 +20,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// What the caller chose; 404 if nothing: then they are told what they take part in.
+/// The caller's watch level; 404 if they chose none: then they are notified of threads in which they take part.
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
@@ -35,7 +35,7 @@ async fn chosen(app: &App, caller: &Caller, repo: &Repo) -> Result<Json<Subscrip
     Ok(Json(Subscription::of(app, repo, choice)))
 }
 
-/// What to be told: `level` is `all`, `participating` or `ignore`. GitHub's `subscribed` stands for `all`, its `ignored`
+/// Watch level: `level` is `all`, `participating` or `ignore`. GitHub's `subscribed` stands for `all`, its `ignored`
 /// for `ignore`.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SubscriptionRequest)]

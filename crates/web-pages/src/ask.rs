@@ -1,4 +1,4 @@
-//! The page that tells the consequences of an action before it is done. It works without a script: a link leads to the
+//! The page that lists the consequences of an action before it is done. It works without a script: a link leads to the
 //! question, the question's form does it, and both the form and "Cancel" lead back to where the link was.
 //!
 //! The question is shown among the settings (`settings::ask`), in the administration (`admin::ask`), among a repository's

@@ -59,8 +59,8 @@ pub(crate) fn icon() -> &'static str {
 }
 
 /// Serves one of them.
-pub(super) async fn serve(address: PagePath) -> Response {
-    let asked = format!("/assets/{}", address.segment(1));
+pub(super) async fn serve(page_path: PagePath) -> Response {
+    let asked = format!("/assets/{}", page_path.segment(1));
     let Some(at) = NAMES.iter().position(|name| *name == asked) else { return Problem::not_found().into_response() };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(ASSETS[at].media_type)),

@@ -1,4 +1,4 @@
-//! What surrounds every page: who looks, headers that keep browsers on our side, and the face of errors.
+//! Layers around every page: the visitor, security headers, and the look of errors.
 
 use super::frame::Frame;
 use super::notifications::UNSUBSCRIBE;
@@ -55,7 +55,7 @@ where
             false => problem.page(&frame),
         };
     }
-    // What the page itself says about cookies is newer.
+    // A cookie that the page itself sets is newer.
     if !response.headers().contains_key(header::SET_COOKIE) {
         let cookies = [visitor.form_cookie(app), visitor.prolonged_cookie(app)].into_iter().flatten();
         for cookie in cookies.filter_map(|cookie| HeaderValue::from_str(&cookie).ok()) {

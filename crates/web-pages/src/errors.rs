@@ -1,6 +1,6 @@
-//! What is wrong with a form, field by field.
+//! Errors of a form, by field.
 
-/// What is wrong, by field; the empty name stands for the form as a whole.
+/// Errors by field; the empty name stands for the form as a whole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Errors(Vec<(&'static str, String)>);
 
@@ -12,14 +12,14 @@ impl Errors {
 
     /// One thing is. Use cases say `field: what`; a field that the form does not have becomes the form's own.
     pub(crate) fn of(fields: &[&'static str], error: &impl ToString) -> Self {
-        let told = error.to_string();
-        let named = told.split_once(": ").and_then(|(prefix, what)| {
+        let message = error.to_string();
+        let named = message.split_once(": ").and_then(|(prefix, what)| {
             let field = fields.iter().find(|field| **field == prefix)?;
             Some((*field, what))
         });
         match named {
             Some((field, what)) => Self::at(field, what),
-            None => Self::at("", &told),
+            None => Self::at("", &message),
         }
     }
 

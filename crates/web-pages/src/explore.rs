@@ -38,9 +38,9 @@ const SORTS: [(&str, &str); 4] =
     [("updated", "Recently changed"), ("best", "Best match"), ("stars", "Most stars"), ("name", "Name")];
 
 /// `GET /explore`, `GET /search`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    let (query, topic, page) = (address.query_text("q"), address.query_text("topic"), address.page());
-    let sort = address.query("sort").unwrap_or_else(|| if query.is_empty() { "updated" } else { "best" }.into());
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    let (query, topic, page) = (page_path.query_text("q"), page_path.query_text("topic"), page_path.page());
+    let sort = page_path.query("sort").unwrap_or_else(|| if query.is_empty() { "updated" } else { "best" }.into());
     let order = match sort.as_str() {
         "best" => Sort::BestMatch,
         "stars" => Sort::Stars,
@@ -56,8 +56,8 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
     let repos = Listed::all(&app, &visitor, repos).await?;
     let more = if total >= MAX_TOTAL { "More than " } else { "" };
     let found = format!("{more}{}", text::count(usize::try_from(total).unwrap_or(0), "repository", "repositories"));
-    let path = if address.segment(0) == "explore" { "/explore" } else { "/search" };
-    let links = Links::around(path, &address, page, total > (page * PER_PAGE) as i64);
+    let path = if page_path.segment(0) == "explore" { "/explore" } else { "/search" };
+    let links = Links::around(path, &page_path, page, total > (page * PER_PAGE) as i64);
     let title = if query.is_empty() { "Explore".to_owned() } else { format!("Search: {query}") };
     let frame = Frame::new(&app, &visitor, title);
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
@@ -76,7 +76,7 @@ pub(super) async fn latest(app: &App, visitor: &Visitor, page: Page) -> Result<V
     }
 }
 
-/// What matches and may be read by the visitor.
+/// Matching repositories that the visitor may read.
 async fn search(
     app: &App,
     visitor: &Visitor,

@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
 use crate::App;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use abide_core::feed::Period;
 use abide_forge::Caller;
 use abide_forge::feeds::{self, Feed};
@@ -31,11 +31,11 @@ pub(super) async fn page(
     caller: &Caller,
     feed: Feed,
     path: &str,
-    address: &PagePath,
+    page_path: &PagePath,
 ) -> Result<(Vec<Sentence>, Links), Problem> {
-    let before = address.query("before").and_then(|place| place.parse().ok());
+    let before = page_path.query("before").and_then(|position| position.parse().ok());
     let page = feeds::read(&app.forge, caller, feed, before, PER_PAGE).await?;
-    let links = Links::feed(path, address, page.next);
+    let links = Links::feed(path, page_path, page.next);
     Ok((page.items.into_iter().map(Sentence::of).collect(), links))
 }
 
@@ -49,8 +49,12 @@ struct ActivityPage {
 }
 
 /// `GET /explore/activity`
-pub(super) async fn explore(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    let (sentences, links) = page(&app, &visitor.caller(), Feed::Public, "/explore/activity", &address).await?;
+pub(super) async fn explore(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    let (sentences, links) = page(&app, &visitor.caller(), Feed::Public, "/explore/activity", &page_path).await?;
     let frame = Frame::new(&app, &visitor, "Activity");
     Ok(respond::page(&ActivityPage { frame, tab: "activity", sentences, links }))
 }
@@ -69,8 +73,12 @@ const PERIODS: [(Period, &str); 3] =
     [(Period::Day, "Today"), (Period::Week, "This week"), (Period::Month, "This month")];
 
 /// `GET /trending`
-pub(super) async fn trending(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    let period = address.query_text("since").parse().unwrap_or(Period::Week);
+pub(super) async fn trending(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    let period = page_path.query_text("since").parse().unwrap_or(Period::Week);
     let repos = feeds::popular(&app.forge, &visitor.caller(), period, POPULAR).await?;
     let repos = Listed::all(&app, &visitor, repos).await?;
     let frame = Frame::new(&app, &visitor, "Trending");
@@ -101,7 +109,7 @@ pub(super) async fn atom(
 ) -> Result<Response, Problem> {
     let items = feeds::read(&app.forge, caller, feed, None, IN_ATOM).await?.items;
     let updated = items.first().map_or_else(|| app.forge.clock().now(), |item| item.at);
-    // What may be known can shrink without anything happening, so the tag goes by all that is shown.
+    // Visible events can disappear without a new event, so the tag is computed from all that are shown.
     let tag = format!("W/\"{}\"", items.iter().map(|item| item.seq).fold(items.len() as u64, mix));
     if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());

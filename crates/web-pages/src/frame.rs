@@ -1,4 +1,4 @@
-//! What the layout around every page needs.
+//! Data of the layout around every page.
 
 use super::visitor::Visitor;
 use crate::App;
@@ -9,7 +9,7 @@ use abide_forge::notify::inbox::BADGE;
 /// Who is logged in, as far as the layout shows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Badge {
-    /// What they go by in addresses.
+    /// Name in URLs.
     pub name: String,
     /// Whether they have yet to pick a name.
     pub nameless: bool,
@@ -27,16 +27,16 @@ impl Badge {
     }
 }
 
-/// What the layout around a page needs.
+/// Data of the layout around a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub title: String,
     pub badge: Option<Badge>,
-    /// What every form carries.
+    /// CSRF token of every form.
     pub token: String,
     /// Where logging in leads back to.
     pub here: String,
-    /// What was just done, to be told at the top.
+    /// Message about the last action, shown at the top.
     pub notice: Option<&'static str>,
     pub can_sign_up: bool,
     pub now: Now,
@@ -82,7 +82,7 @@ impl Frame {
         self.badge.as_ref().is_none_or(|badge| badge.has_password)
     }
 
-    /// Whose page it is, if someone is logged in.
+    /// Name of the visitor, or empty.
     pub(crate) fn me(&self) -> &str {
         self.badge.as_ref().map_or("", |badge| &badge.name)
     }
@@ -98,7 +98,7 @@ pub(crate) fn named(replaced: bool, folded: bool, plain: &'static str) -> &'stat
     }
 }
 
-/// What a redirect after a form says was done. Only these words are ever shown.
+/// Message of a redirect after a form. Only these texts are ever shown.
 fn notice(what: &str) -> Option<&'static str> {
     Some(match what {
         "saved" => "Saved.",
@@ -116,7 +116,7 @@ fn notice(what: &str) -> Option<&'static str> {
         "public" => "The repository is public. Everyone can read it.",
         "private" => "The repository is private. Only its owner and collaborators can see it.",
         "offered" => "Transfer offered. The repository stays here until the new owner accepts.",
-        "accepted" => "You own this repository now. Its old address redirects here.",
+        "accepted" => "You own this repository now. Its old URL redirects here.",
         "declined" => "Transfer declined. The repository does not move.",
         "canceled" => "Transfer cancelled. The repository does not move.",
         "deleted" => "Repository deleted. Its owner can restore it under Settings, Deleted repositories.",

@@ -9,7 +9,7 @@ use super::respond;
 use super::visitor::Visitor;
 use super::{explore, feed};
 use crate::App;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use abide_forge::feeds::Feed;
 use abide_forge::repos::{Page, list, transfer};
 use askama::Template;
@@ -54,7 +54,7 @@ const BESIDE: i64 = 10;
 const RECENT: i64 = 10;
 
 /// `GET /`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
     let Some(user) = visitor.user() else {
         let page = Page { limit: RECENT, offset: 0 };
         let repos = explore::latest(&app, &visitor, page).await?;
@@ -65,21 +65,21 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
         }));
     };
     let offers = transfer::to_answer(&app.forge, &visitor.caller()).await?;
-    let in_pages = address.query("page").is_some() || address.query_text("tab") == "repositories";
+    let in_pages = page_path.query("page").is_some() || page_path.query_text("tab") == "repositories";
     if !in_pages {
-        let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Home(user.id), "/", &address).await?;
+        let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Home(user.id), "/", &page_path).await?;
         let (repos, _) = list::of_member(&app.forge, user.id, Page { limit: BESIDE, offset: 0 }).await?;
         let repos = Listed::all(&app, &visitor, repos).await?;
         let frame = Frame::new(&app, &visitor, "Home");
         return Ok(respond::page(&HomePage { frame, tab: "activity", sentences, links, repos, offers }));
     }
-    let page = address.page();
+    let page = page_path.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (repos, total) = list::of_member(&app.forge, user.id, wanted).await?;
     let repos = Listed::all(&app, &visitor, repos).await?;
     Ok(respond::page(&ReposPage {
         frame: Frame::new(&app, &visitor, "Your repositories"),
-        links: Links::around("/", &address, page, total > (page * PER_PAGE) as i64),
+        links: Links::around("/", &page_path, page, total > (page * PER_PAGE) as i64),
         tab: "repositories",
         offers,
         repos,

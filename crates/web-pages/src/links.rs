@@ -12,12 +12,12 @@ pub(crate) struct Links {
 
 impl Links {
     /// Links around page `page` of a list whose address is `path`.
-    pub(crate) fn around(path: &str, address: &PagePath, page: usize, more: bool) -> Self {
-        let to = |page: usize| with(path, address, "page", &page.to_string());
+    pub(crate) fn around(path: &str, page_path: &PagePath, page: usize, more: bool) -> Self {
+        let to = |page: usize| with(path, page_path, "page", &page.to_string());
         Self { previous: (page > 1).then(|| to(page - 1)), next: more.then(|| to(page + 1)) }
     }
 
-    /// Links of a list that is read newest first, behind the row `before`. One row more than the `shown` ones tells that
+    /// Links of a list that is read newest first, behind the row `before`. One row more than the `shown` ones means that
     /// there are others, and is taken off; `to` is the address of what is behind a row, or of the beginning.
     pub(crate) fn behind<T>(
         rows: &mut Vec<T>,
@@ -32,11 +32,11 @@ impl Links {
         Self { previous: before.map(|_| to(None)), next }
     }
 
-    /// Links of a feed that goes on behind a place, if it does.
-    pub(crate) fn feed(path: &str, address: &PagePath, next: Option<i64>) -> Self {
+    /// Links of a feed that continues after a position, if it does.
+    pub(crate) fn feed(path: &str, page_path: &PagePath, next: Option<i64>) -> Self {
         Self {
-            previous: address.query("before").map(|_| without(path, address)),
-            next: next.map(|place| with(path, address, "before", &place.to_string())),
+            previous: page_path.query("before").map(|_| without(path, page_path)),
+            next: next.map(|key| with(path, page_path, "before", &key.to_string())),
         }
     }
 
@@ -44,25 +44,25 @@ impl Links {
     /// taken away.
     pub(crate) fn older<E>(
         path: &str,
-        address: &PagePath,
+        page_path: &PagePath,
         loaded: &mut Vec<E>,
         shown: usize,
-        place: impl Fn(&E) -> SortKey,
+        key: impl Fn(&E) -> SortKey,
     ) -> Self {
         let more = loaded.len() > shown;
         loaded.truncate(shown);
-        let last = loaded.last().filter(|_| more).map(place);
+        let last = loaded.last().filter(|_| more).map(key);
         Self {
-            previous: address.query("before").map(|_| without(path, address)),
-            next: last.map(|place| with(path, address, "before", &format!("{}.{}", place.at.micros(), place.id))),
+            previous: page_path.query("before").map(|_| without(path, page_path)),
+            next: last.map(|key| with(path, page_path, "before", &format!("{}.{}", key.at.micros(), key.id))),
         }
     }
 }
 
 /// The parameters of an address that do not say which part of a list is shown.
-fn kept(address: &PagePath) -> form_urlencoded::Serializer<'static, String> {
+fn kept(page_path: &PagePath) -> form_urlencoded::Serializer<'static, String> {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for (key, value) in form_urlencoded::parse(address.raw_query().trim_start_matches('?').as_bytes()) {
+    for (key, value) in form_urlencoded::parse(page_path.raw_query().trim_start_matches('?').as_bytes()) {
         if !["page", "before", "done"].contains(&key.as_ref()) {
             query.append_pair(&key, &value);
         }
@@ -70,12 +70,12 @@ fn kept(address: &PagePath) -> form_urlencoded::Serializer<'static, String> {
     query
 }
 
-fn with(path: &str, address: &PagePath, key: &str, value: &str) -> String {
-    format!("{path}?{}", kept(address).append_pair(key, value).finish())
+fn with(path: &str, page_path: &PagePath, key: &str, value: &str) -> String {
+    format!("{path}?{}", kept(page_path).append_pair(key, value).finish())
 }
 
 /// The beginning of the list.
-fn without(path: &str, address: &PagePath) -> String {
-    let query = kept(address).finish();
+fn without(path: &str, page_path: &PagePath) -> String {
+    let query = kept(page_path).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }

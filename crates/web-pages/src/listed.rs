@@ -12,7 +12,7 @@ pub(crate) struct Listed {
     pub repo: Repo,
     /// Whether the visitor stars it.
     pub starred: bool,
-    /// What the visitor wants to be told of it.
+    /// The visitor's watch level.
     pub level: WatchLevel,
 }
 
@@ -31,7 +31,7 @@ impl Listed {
         Ok(listed.collect())
     }
 
-    /// What one press on the button chooses: everything, or no more than others hear. The rest is on the repository's page.
+    /// Watch level that the button sets: all activity, or participating. Other levels are on the repository's page.
     pub(crate) fn other_level(&self) -> WatchLevel {
         match self.level {
             WatchLevel::Participating => WatchLevel::All,

@@ -26,7 +26,7 @@ impl FromRequestParts<App> for Member {
         if let Some(viewer) = visitor.viewer().cloned() {
             return Ok(Self { visitor, viewer });
         }
-        // What a form was sent to is no page to come back to.
+        // The target of a form is no page to return to.
         let to = match parts.method {
             Method::GET | Method::HEAD => Frame::new(app, &visitor, "").login_link(),
             _ => "/login".to_owned(),

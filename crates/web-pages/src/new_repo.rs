@@ -24,7 +24,7 @@ struct NewPage {
     gitignores: &'static [Choice],
 }
 
-/// What was typed, to be shown again if something is wrong with it.
+/// Input of the form, which is shown again after an error.
 #[derive(Default)]
 struct Typed {
     name: String,

@@ -1,4 +1,4 @@
-//! The inbox: what one was told, what one does with it, and the link in mails that ends a thread.
+//! The inbox: notifications, marking and muting them, and the link in mails that ends a thread.
 
 use super::Route;
 use super::form::Form;
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Why someone is told, in a word or two.
+/// Short text of a notification's reason.
 pub(super) fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::ReviewRequested => "Review requested",
@@ -78,7 +78,7 @@ struct InboxPage {
     waiting: Vec<Waiting>,
     all: bool,
     repo: Option<RepoId>,
-    /// What comes after this instant is not marked with the rest.
+    /// Later notifications are not marked with the rest.
     until: i64,
     /// Where the forms lead back to.
     back: String,
@@ -91,9 +91,9 @@ impl InboxPage {
     }
 }
 
-fn asked(address: &PagePath) -> Filter {
-    let repo = address.query("repo").and_then(|text| text.parse().ok());
-    Filter { all: address.query("all").is_some(), repo, ..Filter::default() }
+fn asked(page_path: &PagePath) -> Filter {
+    let repo = page_path.query("repo").and_then(|text| text.parse().ok());
+    Filter { all: page_path.query("all").is_some(), repo, ..Filter::default() }
 }
 
 fn path_of(filter: &Filter) -> String {
@@ -111,12 +111,12 @@ fn path_of(filter: &Filter) -> String {
 }
 
 /// `GET /notifications`
-async fn show(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    let (caller, filter) = (&member.viewer.caller, asked(&address));
-    let part = Part::behind(address.behind(), PER_PAGE as i64 + 1);
+async fn show(State(app): State<App>, member: Member, page_path: PagePath) -> Result<Response, Problem> {
+    let (caller, filter) = (&member.viewer.caller, asked(&page_path));
+    let part = Part::behind(page_path.behind(), PER_PAGE as i64 + 1);
     let mut items = inbox::list(&app.forge, caller, filter, part).await?;
     let waiting = inbox::waiting(&app.forge, caller).await?;
-    let links = Links::older("/notifications", &address, &mut items, PER_PAGE, Item::place);
+    let links = Links::older("/notifications", &page_path, &mut items, PER_PAGE, Item::sort_key);
     let frame = Frame::new(&app, &member.visitor, "Notifications");
     let until = frame.now.0.micros();
     let rows = items.into_iter().map(Row::of).collect();
@@ -142,13 +142,13 @@ async fn mark_all(State(app): State<App>, member: Member, form: Form) -> Result<
     Ok(respond::see_other(&back(&form)))
 }
 
-async fn found(app: &App, member: &Member, address: &PagePath) -> Result<Item, Access> {
-    inbox::show(&app.forge, &member.viewer.caller, address.segment(1)).await
+async fn found(app: &App, member: &Member, page_path: &PagePath) -> Result<Item, Access> {
+    inbox::show(&app.forge, &member.viewer.caller, page_path.segment(1)).await
 }
 
 /// `POST /notifications/{id}/open`: reads it where it happened.
-async fn open(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
-    let item = found(&app, &member, &address).await?;
+async fn open(State(app): State<App>, member: Member, page_path: PagePath, _: Form) -> Result<Response, Problem> {
+    let item = found(&app, &member, &page_path).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Read).await?;
     // A repository has one thread: its last news may be older than the offer, and the offer waits for an answer.
     let offer = match item.subject {
@@ -161,37 +161,37 @@ async fn open(State(app): State<App>, member: Member, address: PagePath, _: Form
 }
 
 /// `POST /notifications/{id}/read`
-async fn read(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
-    let item = found(&app, &member, &address).await?;
+async fn read(State(app): State<App>, member: Member, page_path: PagePath, form: Form) -> Result<Response, Problem> {
+    let item = found(&app, &member, &page_path).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Read).await?;
     Ok(respond::see_other(&back(&form)))
 }
 
 /// `POST /notifications/{id}/done`
-async fn done(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
-    let item = found(&app, &member, &address).await?;
+async fn done(State(app): State<App>, member: Member, page_path: PagePath, form: Form) -> Result<Response, Problem> {
+    let item = found(&app, &member, &page_path).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Done).await?;
     Ok(respond::see_other(&back(&form)))
 }
 
 /// `POST /notifications/{id}/mute`
-async fn mute(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
-    set_muted(&app, &member, &address, &form, true).await
+async fn mute(State(app): State<App>, member: Member, page_path: PagePath, form: Form) -> Result<Response, Problem> {
+    set_muted(&app, &member, &page_path, &form, true).await
 }
 
 /// `POST /notifications/{id}/unmute`
-async fn unmute(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
-    set_muted(&app, &member, &address, &form, false).await
+async fn unmute(State(app): State<App>, member: Member, page_path: PagePath, form: Form) -> Result<Response, Problem> {
+    set_muted(&app, &member, &page_path, &form, false).await
 }
 
 async fn set_muted(
     app: &App,
     member: &Member,
-    address: &PagePath,
+    page_path: &PagePath,
     form: &Form,
     muted: bool,
 ) -> Result<Response, Problem> {
-    let item = found(app, member, address).await?;
+    let item = found(app, member, page_path).await?;
     let caller = &member.viewer.caller;
     inbox::set_muted(&app.forge, caller, &item, muted).await?;
     if muted {
@@ -215,8 +215,8 @@ fn no_link_of_ours() -> Problem {
 }
 
 /// `GET /notifications/unsubscribe/{token}`: only shows what the button does.
-async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    let token = address.segment(2).to_owned();
+async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    let token = page_path.segment(2).to_owned();
     match unsubscribe::is_good(&app.forge, &token).await? {
         true => {
             let frame = Frame::new(&app, &visitor, "Unsubscribe");
@@ -227,8 +227,8 @@ async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// `POST /notifications/unsubscribe/{token}`: by the button, or by the recipient's mail program.
-async fn end(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    let token = address.segment(2).to_owned();
+async fn end(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    let token = page_path.segment(2).to_owned();
     match unsubscribe::unsubscribe(&app.forge, &token).await? {
         true => {
             let frame = Frame::new(&app, &visitor, "Unsubscribed");

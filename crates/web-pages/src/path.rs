@@ -1,4 +1,4 @@
-//! What stands in a page's address. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
+//! Segments of a page's path. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
 //! need not be text.
 
 use super::problem::Problem;
@@ -68,11 +68,11 @@ impl PagePath {
     /// The entry behind which a list is to go on, as `Links::older` writes it; its top if there is none.
     pub(crate) fn behind(&self) -> SortKey {
         let asked = self.query("before");
-        let place = asked
+        let key = asked
             .as_deref()
             .and_then(|text| text.split_once('.'))
             .and_then(|(at, id)| Some(SortKey { at: Timestamp::from_micros(at.parse().ok()?), id: id.parse().ok()? }));
-        place.unwrap_or(SortKey::TOP)
+        key.unwrap_or(SortKey::TOP)
     }
 
     /// The raw query, with its question mark, or nothing.

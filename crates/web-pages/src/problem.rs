@@ -1,4 +1,4 @@
-//! What went wrong, as a page. Each use case's errors become one of these here; a page that shows its form again maps
+//! Error pages. Each use case's errors become one of these here; a page that shows its form again maps
 //! only what belongs to a field.
 
 use super::frame::Frame;
@@ -18,11 +18,10 @@ use std::time::Duration;
 /// When someone whose turn did not come may ask again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// What went wrong.
+/// An error.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     status: StatusCode,
-    /// What happened, and what to do.
     detail: String,
     retry_after: Option<Duration>,
     /// Whether the page offers to log in.
@@ -88,12 +87,12 @@ impl Problem {
 
     fn fault(fault: &Fault) -> Self {
         if let Fault::Git(GitError::Busy { .. }) = fault {
-            let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.told()));
+            let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.public_message()));
             return Self { retry_after: Some(RETRY_AFTER), ..busy };
         }
         if fault.is_over_limit() {
             tracing::warn!(error = %fault, "a page needs more than a request may have");
-            return Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.told()));
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.public_message()));
         }
         tracing::error!(error = %fault, "a page failed");
         let status = match fault {
@@ -101,7 +100,7 @@ impl Problem {
             Fault::Crowded => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        Self::new(status, sentence(&fault.told()))
+        Self::new(status, sentence(&fault.public_message()))
     }
 
     /// Whether the log-in, which leads back here, is a better answer than a refusal.
@@ -133,8 +132,8 @@ impl Problem {
 }
 
 /// A use case's message as a sentence of its own.
-pub(crate) fn sentence(told: &str) -> String {
-    let mut letters = told.chars();
+pub(crate) fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str())
 }
@@ -167,11 +166,11 @@ impl From<Access> for Problem {
     }
 }
 
-/// What a refusal says, without the name of the field: that is for forms and programs.
+/// Text of a refusal, without the name of the field: that is for forms and programs.
 pub(crate) fn rule(error: &LifeError) -> String {
-    let told = error.to_string();
-    let rule = ["name: ", "new_owner: "].iter().find_map(|field| told.strip_prefix(field));
-    rule.unwrap_or(&told).to_owned()
+    let message = error.to_string();
+    let rule = ["name: ", "new_owner: "].iter().find_map(|field| message.strip_prefix(field));
+    rule.unwrap_or(&message).to_owned()
 }
 
 impl From<LifeError> for Problem {
@@ -221,8 +220,8 @@ impl From<HookError> for Problem {
 
 impl From<IssueError> for Problem {
     fn from(error: IssueError) -> Self {
-        let told = error.to_string();
-        let detail = sentence(told.split_once(": ").map_or(told.as_str(), |(_, rule)| rule));
+        let message = error.to_string();
+        let detail = sentence(message.split_once(": ").map_or(message.as_str(), |(_, rule)| rule));
         match (error.class(), error) {
             (_, IssueError::Access(access)) => access.into(),
             (issues::Class::NotFound, _) => Self::absent(detail),

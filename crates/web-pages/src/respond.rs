@@ -51,7 +51,7 @@ pub(crate) fn moved(to: &str) -> Response {
     response
 }
 
-/// What was sent belongs to another address now: the browser sends it there once more, as it is.
+/// The form has another URL now: the browser sends it there again, unchanged.
 pub(crate) fn resend(to: &str) -> Response {
     let mut response = redirect(StatusCode::TEMPORARY_REDIRECT, to);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -5,7 +5,7 @@ use super::visitor::Visitor;
 use crate::App;
 use abide_forge::accounts::nostr::{self, Answer};
 
-/// What a form asks a key to sign.
+/// Event that a form asks a key to sign.
 pub(crate) struct Sign {
     /// Where the form goes, as the signature names it.
     pub url: String,
@@ -18,7 +18,7 @@ impl Sign {
         Self { url: app.url(path), challenge: nostr::challenge(&app.forge, visitor.bound()) }
     }
 
-    /// What came back with a form.
+    /// Signed event of a submitted form.
     pub(crate) fn answer(visitor: &Visitor, form: &Form, path: &'static str) -> Answer {
         Answer { event: form.text("event"), challenge: form.text("challenge"), bound: visitor.bound().to_owned(), path }
     }

@@ -1,7 +1,7 @@
 //! Offers to hand a repository over: what is offered to someone and by them, and answering it.
 //!
-//! Whoever is to take a repository sees what it is before they do, also if they could not read it otherwise. Once an
-//! offer has ended it tells only how.
+//! The recipient sees the repository before they accept, also if they could not read it otherwise. Once an
+//! offer has ended, the page shows only its result.
 
 use super::Route;
 use super::form::Form;
@@ -59,7 +59,7 @@ struct OfferPage {
 /// An offer, for one who may see it.
 struct Card {
     id: i64,
-    /// What the repository is called, now or when it was offered.
+    /// Name of the repository, now or when it was offered.
     slug: String,
     /// Where it will be.
     becomes: String,
@@ -111,53 +111,53 @@ impl Card {
 }
 
 /// `GET /transfers`
-async fn inbox(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
+async fn inbox(State(app): State<App>, member: Member, page_path: PagePath) -> Result<Response, Problem> {
     let caller = &member.viewer.caller;
-    let page = address.page();
+    let page = page_path.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (offers, total) = transfer::inbox(&app.forge, caller, wanted).await?;
     let frame = Frame::new(&app, &member.visitor, "Transfers");
     let cards = offers.into_iter().map(|offer| Card::of(caller, offer, frame.now.0));
     let (to_me, by_me) = cards.partition(|card: &Card| card.to_me);
-    let links = Links::around("/transfers", &address, page, total > (page * PER_PAGE) as i64);
+    let links = Links::around("/transfers", &page_path, page, total > (page * PER_PAGE) as i64);
     Ok(respond::page(&InboxPage { frame, section: "transfers", to_me, by_me, links }))
 }
 
 /// `GET /transfers/{id}`
-async fn show(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    Ok(respond::page(&offer_page(&app, &member, &address, None).await?))
+async fn show(State(app): State<App>, member: Member, page_path: PagePath) -> Result<Response, Problem> {
+    Ok(respond::page(&offer_page(&app, &member, &page_path, None).await?))
 }
 
 async fn offer_page(
     app: &App,
     member: &Member,
-    address: &PagePath,
+    page_path: &PagePath,
     error: Option<String>,
 ) -> Result<OfferPage, Problem> {
     let caller = &member.viewer.caller;
-    let offer = transfer::see(&app.forge, caller, address.segment(1)).await?;
+    let offer = transfer::see(&app.forge, caller, page_path.segment(1)).await?;
     let frame = Frame::new(app, &member.visitor, "Transfer offer");
     let card = Card::of(caller, offer, frame.now.0);
     Ok(OfferPage { frame, section: "transfers", error, card })
 }
 
 /// `POST /transfers/{id}/accept`
-async fn accept(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
-    answer(&app, &member, &address, Answer::Accept).await
+async fn accept(State(app): State<App>, member: Member, page_path: PagePath, _: Form) -> Result<Response, Problem> {
+    answer(&app, &member, &page_path, Answer::Accept).await
 }
 
 /// `POST /transfers/{id}/decline`
-async fn decline(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
-    answer(&app, &member, &address, Answer::Decline).await
+async fn decline(State(app): State<App>, member: Member, page_path: PagePath, _: Form) -> Result<Response, Problem> {
+    answer(&app, &member, &page_path, Answer::Decline).await
 }
 
 /// `POST /transfers/{id}/cancel`
-async fn cancel(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
-    answer(&app, &member, &address, Answer::Cancel).await
+async fn cancel(State(app): State<App>, member: Member, page_path: PagePath, _: Form) -> Result<Response, Problem> {
+    answer(&app, &member, &page_path, Answer::Cancel).await
 }
 
-async fn answer(app: &App, member: &Member, address: &PagePath, answer: Answer) -> Result<Response, Problem> {
-    let error = match transfer::answer(&app.forge, &member.viewer.caller, address.segment(1), answer).await {
+async fn answer(app: &App, member: &Member, page_path: &PagePath, answer: Answer) -> Result<Response, Problem> {
+    let error = match transfer::answer(&app.forge, &member.viewer.caller, page_path.segment(1), answer).await {
         Ok(offer) => {
             let slug = offer.repo.slug();
             return Ok(respond::see_other(&match answer {
@@ -171,12 +171,12 @@ async fn answer(app: &App, member: &Member, address: &PagePath, answer: Answer) 
     if error.class() != Class::Conflict {
         return Err(error.into());
     }
-    let told = match &error {
+    let message = match &error {
         LifeError::NameTaken => {
             "you already have a repository with this name; rename or delete yours first, then accept".to_owned()
         }
         other => rule(other),
     };
-    let page = offer_page(app, member, address, Some(sentence(&told))).await?;
+    let page = offer_page(app, member, page_path, Some(sentence(&message))).await?;
     Ok(respond::html(StatusCode::CONFLICT, &page))
 }

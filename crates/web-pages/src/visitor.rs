@@ -21,7 +21,7 @@ struct Inner {
     viewer: Option<Viewer>,
     ip: Option<IpAddr>,
     agent: String,
-    /// What forms are bound to: the session's cookie, or one that is good for nothing else.
+    /// Key that forms are bound to: the session's cookie, or one that has no other use.
     form_key: String,
     /// Whether that cookie must be set because this visitor had none.
     fresh: bool,
@@ -138,13 +138,13 @@ impl Visitor {
         self.0.unread.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// What the forms on this page carry.
+    /// CSRF token of the forms on this page.
     pub(crate) fn form_token(&self, app: &App) -> String {
         self.0.wants_forms.store(true, Ordering::Relaxed);
         sessions::csrf_token(&app.forge, &self.0.form_key)
     }
 
-    /// What only this browser sends: a challenge that is bound to it can be answered from nowhere else.
+    /// Value that only this browser sends: a challenge that is bound to it cannot be answered from elsewhere.
     pub(crate) fn bound(&self) -> &str {
         self.0.wants_forms.store(true, Ordering::Relaxed);
         &self.0.form_key
@@ -176,7 +176,7 @@ impl Visitor {
     }
 }
 
-/// Whether the answer has a head that tells how much is unread: forms lead to other pages, and assets have none.
+/// Whether the answer has a header with the number of unread notifications: forms lead to other pages, and assets have none.
 fn shows_a_page(parts: &Parts) -> bool {
     matches!(parts.method, Method::GET | Method::HEAD) && !parts.uri.path().starts_with("/assets/")
 }

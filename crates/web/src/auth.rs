@@ -22,7 +22,7 @@ use std::time::Duration;
 const MAX_BODY: usize = 1 << 20;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// What the credentials of a request came to.
+/// Result of checking a request's credentials.
 pub enum Credentials {
     /// There were none.
     None(Caller),
@@ -49,7 +49,7 @@ pub async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>) -> Res
 
 /// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if
 /// the key of an account did. Why a proof does
-/// not hold may be told: whoever signed it learns nothing about others.
+/// not hold may be shown: its signer learns nothing about others.
 pub async fn identify_signed(
     app: &App,
     parts: &Parts,
@@ -68,8 +68,8 @@ pub async fn identify_signed(
     }
     let read = tokio::time::timeout(MAX_TIME, to_bytes(body, MAX_BODY)).await;
     let Ok(Ok(body)) = read else {
-        let told = format!("the body of a signed request must not exceed {MAX_BODY} bytes");
-        return Ok((Err(told), Body::empty()));
+        let message = format!("the body of a signed request must not exceed {MAX_BODY} bytes");
+        return Ok((Err(message), Body::empty()));
     };
     let sent = match body.is_empty() {
         true => http_auth::Body::Empty,

@@ -1,7 +1,7 @@
 //! Answers that are sent compressed, if the client takes that: pages, JSON, stylesheet and script. Never git's packs, streams
 //! of events, pictures or raw files, which have routes or kinds of their own.
 //!
-//! Compressed answers tell by their size whether something that an attacker put into them stands there twice. Tokens of
+//! Compressed answers reveal by their size whether something that an attacker put into them stands there twice. Tokens of
 //! forms are masked anew in every answer, and what shows a secret is not stored and not compressed.
 
 use async_compression::Level;
@@ -19,7 +19,7 @@ use tokio_util::io::{ReaderStream, StreamReader};
 /// Smaller answers fit into one packet as they are.
 const SMALLEST: u64 = 1024;
 
-/// What becomes much smaller.
+/// Content types that compress well.
 const KINDS: [&str; 6] =
     ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml", "application/atom+xml"];
 

@@ -38,7 +38,7 @@ fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !ours(client) {
             break;
         }
-        // What cannot be read was not written by a proxy of ours: the one before is as far as can be believed.
+        // A hop that cannot be parsed was not written by a trusted proxy: the hop before it is the last that can be believed.
         let Ok(address) = hop.trim().parse() else { break };
         client = address;
     }

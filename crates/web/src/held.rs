@@ -45,7 +45,7 @@ pub async fn hold(request: Request, next: Next) -> Response {
             Ok(slot) => Some(slot),
             Err(_) => {
                 return busy(
-                    "Your address has too many requests at once. Wait for their answers, or try again later.\n",
+                    "Your IP address has too many requests at once. Wait for their responses, or try again later.\n",
                 );
             }
         },
@@ -60,7 +60,7 @@ pub async fn hold(request: Request, next: Next) -> Response {
 }
 
 /// The text for a network that has its share of unread answers.
-const UNREAD: &str = "Your address has too many answers that it has not read yet. Read them, or try again later.\n";
+const UNREAD: &str = "Your IP address has too many unread responses. Read them, or try again later.\n";
 
 /// The body of an answer whose size is known before it is made: the bytes count while it is sent, and its pieces are made
 /// when the client takes them.

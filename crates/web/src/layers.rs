@@ -1,4 +1,4 @@
-//! What happens around every request: an id, CORS, the access log, a net under panics.
+//! Layers around every request: an id, CORS, the access log, a handler of panics.
 
 use crate::logged;
 use crate::server::Peer;

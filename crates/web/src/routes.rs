@@ -11,9 +11,9 @@ pub const API: &str = "/api/v3";
 /// The whole server: the routes of this crate, and those of pages and the API with their fallback.
 pub fn router(app: App, pages_and_api: Router) -> Router {
     let own = routes().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
-    let door = from_fn_with_state(app.clone(), relay::door);
+    let relay_layer = from_fn_with_state(app.clone(), relay::relay_requests);
     let public_url = app.forge.settings().public_url.clone();
-    layers::around(own.with_state(app).merge(pages_and_api).layer(door), &public_url)
+    layers::around(own.with_state(app).merge(pages_and_api).layer(relay_layer), &public_url)
 }
 
 /// Every path of [`routes`], for tests that compare them with reserved names.

@@ -64,7 +64,7 @@ pub(crate) struct MetricsAllow(pub Arc<[IpNet]>);
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets(pub TaskTracker);
 
-/// What all connections share.
+/// State that all connections share.
 struct Server {
     router: Router,
     options: Options,
@@ -73,7 +73,7 @@ struct Server {
     stop: CancellationToken,
 }
 
-/// Serves until told to stop, then lets running requests finish.
+/// Serves until stopped, then lets running requests finish.
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
     let trusted = options.trusted_proxies.clone();
     let router = router.layer(Extension(MetricsAllow(options.metrics_allow.clone())));
@@ -128,9 +128,9 @@ impl Server {
     fn spawn(self: &Arc<Self>, stream: TcpStream, ip: IpAddr, held: ConnectionSlot, by_proxy: bool) {
         let io = TokioIo::new(Patient::new(stream, self.options.write_timeout));
         let server = self.clone();
-        let place = held.clone();
+        let slot = held.clone();
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-            let (server, held) = (server.clone(), place.clone());
+            let (server, held) = (server.clone(), slot.clone());
             async move { server.answer(request, Peer(ip), held, by_proxy).await }
         });
         let connection = hyper::server::conn::http1::Builder::new()

@@ -29,7 +29,7 @@ impl Patient {
         Self { inner, patience: Patience::new(limit, MIN_RATE), waiting: None }
     }
 
-    /// Counts the time that a write waited and the bytes that it brought. `bytes` tells how many were taken.
+    /// Counts the time that a write waited and the bytes that it brought. `bytes` returns how many were taken.
     fn timed<T>(
         &mut self,
         context: &mut Context<'_>,

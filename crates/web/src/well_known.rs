@@ -1,4 +1,4 @@
-//! What others look for at fixed places: `/.well-known/nostr.json` (NIP-05).
+//! Files at well-known paths: `/.well-known/nostr.json` (NIP-05).
 
 use crate::App;
 use abide_forge::accounts::nostr;

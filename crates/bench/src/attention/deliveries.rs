@@ -15,7 +15,7 @@ use std::time::Instant;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Hooks that are told side by side.
+/// Webhooks that get deliveries in parallel.
 const HOOKS: u32 = 8;
 
 pub(crate) async fn measure(

@@ -1,4 +1,4 @@
-//! What it costs to tell many people of an event.
+//! Cost of notifying many people of an event.
 
 use super::{Args, Site, Stop};
 use crate::Failure;
@@ -9,7 +9,7 @@ use abide_forge::consumers;
 use abide_forge::issues::create;
 use std::time::Instant;
 
-/// Events that are told of between two looks at the clock.
+/// Events between two measurements.
 const PIECE: u32 = 20;
 
 pub(crate) async fn measure(
@@ -41,7 +41,7 @@ pub(crate) async fn measure(
     .await
     .map_err(failed)?;
     link.close().await;
-    // What came before is not part of it.
+    // Earlier events are not part of the measurement.
     consumers::catch_up(&forge).await.map_err(failed)?;
     let mut samples = Samples::default();
     let mut done = 0;
@@ -56,7 +56,7 @@ pub(crate) async fn measure(
         samples.push(f64::from(PIECE) / start.elapsed().as_secs_f64());
         done += PIECE;
     }
-    let case = format!("{engine}, events told to {} watchers", args.watchers);
+    let case = format!("{engine}, events to {} watchers", args.watchers);
     report.add(Line::new(case, Unit::PerSecond, samples));
     forge.close().await;
     Ok(())

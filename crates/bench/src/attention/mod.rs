@@ -1,7 +1,7 @@
 //! `abide bench attention`
 //!
 //! `stars.rs`: giving and taking back stars, beside the same rows written by bare SQL. `fan_out.rs`: what one event costs
-//! that many people are told of. `deliveries.rs`: webhooks to a receiver in this process. `home.rs`: the home feed of
+//! with many recipients. `deliveries.rs`: webhooks to a receiver in this process. `home.rs`: the home feed of
 //! someone who watches a lot, over a long log.
 
 mod deliveries;
@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 /// An engine, and where its databases are.
-enum Place<'a> {
+enum BenchDatabase<'a> {
     Sqlite(PathBuf),
     Postgres(&'a str),
 }
@@ -55,13 +55,13 @@ pub(crate) async fn run(machine: &Machine, args: Args) -> Result<Output, Failure
     let stop = Stop::on_signals()?;
     let mut report = Report::default();
     let dir = temporary(args.temp.as_deref())?;
-    measure("SQLite", &Place::Sqlite(dir.path().join("sqlite")), &args, &stop, &mut report).await?;
+    measure("SQLite", &BenchDatabase::Sqlite(dir.path().join("sqlite")), &args, &stop, &mut report).await?;
     match machine.database.as_deref() {
         None => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
-        Some(url) => measure("PostgreSQL", &Place::Postgres(url), &args, &stop, &mut report).await?,
+        Some(url) => measure("PostgreSQL", &BenchDatabase::Postgres(url), &args, &stop, &mut report).await?,
     }
     report.note("stars: one row, one event and one audit row; ours also judges, counts against the limit and locks");
-    report.note(format!("fan-out: an issue is opened; {} watchers are told, without mail", args.watchers));
+    report.note(format!("fan-out: an issue is opened; {} watchers get a notification, without mail", args.watchers));
     report.note("deliveries: one hook, so one at a time and in order, each written before and after it is sent");
     report.note(format!("home: {} events, {} repositories watched, 50 people followed", args.events, args.watched));
     Ok(report.output(args.json))
@@ -69,7 +69,7 @@ pub(crate) async fn run(machine: &Machine, args: Args) -> Result<Output, Failure
 
 async fn measure(
     engine: &'static str,
-    place: &Place<'_>,
+    database: &BenchDatabase<'_>,
     args: &Args,
     stop: &Stop,
     report: &mut Report,
@@ -77,20 +77,21 @@ async fn measure(
     let wanted = |part: &str| args.only.is_empty() || args.only.iter().any(|only| only == part);
     if wanted("stars") {
         eprintln!("{engine}, stars …");
-        with_database(place, "stars", async |site| stars::measure(engine, &site, args, stop, report).await).await?;
+        with_database(database, "stars", async |site| stars::measure(engine, &site, args, stop, report).await).await?;
     }
     if wanted("fan-out") {
         eprintln!("{engine}, fan-out …");
-        with_database(place, "fan-out", async |site| fan_out::measure(engine, &site, args, stop, report).await).await?;
+        with_database(database, "fan-out", async |site| fan_out::measure(engine, &site, args, stop, report).await)
+            .await?;
     }
     if wanted("deliveries") {
         eprintln!("{engine}, deliveries …");
         let run = async |site: Site| deliveries::measure(engine, &site, args, stop, report).await;
-        with_database(place, "deliveries", run).await?;
+        with_database(database, "deliveries", run).await?;
     }
     if wanted("home") {
         eprintln!("{engine}, home feed: filling the log …");
-        with_database(place, "home", async |site| home::measure(engine, &site, args, stop, report).await).await?;
+        with_database(database, "home", async |site| home::measure(engine, &site, args, stop, report).await).await?;
     }
     Ok(())
 }
@@ -104,12 +105,12 @@ struct Site {
 
 /// Lets something be done with a database that goes with it.
 async fn with_database(
-    place: &Place<'_>,
+    database: &BenchDatabase<'_>,
     part: &str,
     run: impl AsyncFnOnce(Site) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    match place {
-        Place::Sqlite(dir) => {
+    match database {
+        BenchDatabase::Sqlite(dir) => {
             let data = dir.join(part);
             std::fs::create_dir_all(&data).map_err(super::io("make a data directory"))?;
             let file = data.join("abide.db");
@@ -118,7 +119,7 @@ async fn with_database(
             std::fs::remove_dir_all(&data).map_err(super::io("remove a data directory"))?;
             done
         }
-        Place::Postgres(url) => {
+        BenchDatabase::Postgres(url) => {
             let (scratch, dir) = (Scratch::create(url).await?, temporary(None)?);
             let bare = At::postgres(scratch.url())?;
             let site = Site { options: Options::postgres(scratch.url()), bare, data: dir.path().to_owned() };

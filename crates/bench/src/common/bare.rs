@@ -74,7 +74,7 @@ impl Link {
     }
 
     pub(crate) async fn close(self) {
-        // What cannot be closed properly is closed by dropping.
+        // Dropping closes a database that cannot be closed properly.
         match self {
             Self::Sqlite(conn) => drop(conn.close().await),
             Self::Postgres(conn) => drop(conn.close().await),

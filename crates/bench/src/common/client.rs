@@ -52,7 +52,7 @@ impl Client {
             .env("GIT_TERMINAL_PROMPT", "0")
             .stdin(Stdio::null())
             .process_group(0);
-        // What the client does to its own disk is not what is measured, and it tidies nothing while the clock runs.
+        // The client's own disk work is not measured, so it does no maintenance while the clock runs.
         let fixed = [("gc.auto", "0"), ("maintenance.auto", "false"), ("core.fsync", "none")];
         let own = settings.iter().map(|(key, value)| (*key, value.as_str()));
         for (index, (key, value)) in fixed.into_iter().chain(own).enumerate() {

@@ -1,4 +1,4 @@
-//! How much memory a process takes, as Linux tells it.
+//! Memory of a process, from `/proc`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn field(pid: u32, name: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What a process and its helpers took at most while something ran, in MiB.
+/// Peak memory of a process and its helpers during a measurement, in MiB.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peak {
     /// When it began.
@@ -30,7 +30,7 @@ pub(crate) struct Peak {
     pub helpers: f64,
 }
 
-/// Looks on until it is told to stop.
+/// Samples until it is stopped.
 pub(crate) struct Watch {
     end: Arc<AtomicBool>,
     thread: JoinHandle<Peak>,

@@ -7,7 +7,7 @@ use crate::report::{Line, Report, Target, Unit};
 use crate::samples::in_turn;
 use std::time::Duration;
 
-/// What is run on both sides, and how often.
+/// A command that runs on both sides, and how often.
 pub(crate) struct Comparison<'a> {
     pub case: &'a str,
     pub rounds: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Runs it. `run` is told the round and the side's address.
+    /// Runs it. `run` gets the round and the side's URL.
     pub(crate) fn measure(
         &self,
         bench: &Bench,

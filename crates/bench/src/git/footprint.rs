@@ -1,4 +1,4 @@
-//! What the server costs before anyone comes: time to start, memory, size on disk.
+//! Cost of an idle server: time to start, memory, size on disk.
 
 use super::server::Server;
 use super::{Stop, io, memory, say};
@@ -32,7 +32,7 @@ pub(crate) fn measure(binary: &Path, root: &Path, stop: &Stop, report: &mut Repo
     let (server, _) = Server::start(binary, &root.join("idle"))?;
     std::thread::sleep(REST);
     let idle = memory::resident(server.id())
-        .ok_or_else(|| Failure::failed("this system does not tell the memory of a process in /proc"))?;
+        .ok_or_else(|| Failure::failed("this system has no memory figures of processes in /proc"))?;
     report.add(Line::new("idle RSS", Unit::Mebibytes, Samples::of(idle)).target(Target::Below(60.0)));
 
     let file = std::fs::metadata(binary).map_err(io("look at the binary"))?;

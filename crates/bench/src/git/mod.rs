@@ -2,7 +2,7 @@
 //!
 //! Everything lives in one temporary directory: a private server of this same binary (`common/server.rs`), a private nginx with
 //! fcgiwrap around `git http-backend` (`reference.rs`), and the real `git` as client (`common/client.rs`) on generated
-//! repositories (`common/data.rs`). A file per case. `signed.rs`: the same by the other door, where a key rules.
+//! repositories (`common/data.rs`). A file per case. `signed.rs`: the same for repositories that a nostr key owns.
 
 mod clone;
 mod compare;
@@ -73,7 +73,7 @@ pub(crate) async fn run(machine: &Machine, args: Args) -> Result<Output, Failure
     measured.await.map_err(|error| Failure::failed(format!("the benchmark ended early: {error}")))?
 }
 
-/// What every case works with.
+/// Context of every case.
 struct Bench {
     root: PathBuf,
     client: Client,
@@ -156,7 +156,7 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
             large::measure(&bench, u64::from(args.large_size), &mut report)?;
         }
         if let Some(signer) = bench.signer {
-            signer.tell(&mut report);
+            signer.report_to(&mut report);
         }
     }
     Ok(report)
@@ -197,7 +197,7 @@ fn begin(
     Ok(Bench { root: root.to_owned(), client, server, signer, reference, rounds: args.rounds.into(), stop })
 }
 
-/// What is being done, for someone who waits. Not part of the result.
+/// Prints progress, which is not part of the result.
 fn say(what: &str) {
     eprintln!("{what} …");
 }

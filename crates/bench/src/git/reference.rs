@@ -1,4 +1,4 @@
-//! What we are compared with: `git http-backend` behind nginx and fcgiwrap, set up as well as one can.
+//! The reference: `git http-backend` behind nginx and fcgiwrap, set up as well as possible.
 
 use super::client::{Client, Remote};
 use super::data;
@@ -104,7 +104,7 @@ fn wait_for(process: &mut Process, name: &str, ready: impl Fn() -> bool) -> Resu
     Err(Failure::failed(format!("{name} did not start: {}", process.last_words())))
 }
 
-/// nginx cannot be asked which port it got, so it is told a free one.
+/// nginx cannot be asked which port it got, so it gets a free one.
 fn free_address() -> Result<String, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(io("find a free port"))?;
     Ok(listener.local_addr().map_err(io("find a free port"))?.to_string())

@@ -1,4 +1,4 @@
-//! The other door: repositories that a key announces, pushed under states that it signs.
+//! Repositories that a key announces, pushed under states that it signs.
 
 use super::client::{Client, Remote};
 use super::io;
@@ -21,7 +21,7 @@ pub(crate) struct Signer {
     relay: RefCell<Relay>,
     /// The time of the last event, in seconds: each is later than the one before.
     last: Cell<u64>,
-    /// What publishing a state took, which is beside the pushes that are measured.
+    /// Time of publishing a state, which is not part of the measured pushes.
     states: RefCell<Samples>,
 }
 
@@ -90,7 +90,7 @@ impl Signer {
         }
     }
 
-    pub(crate) fn tell(self, report: &mut Report) {
+    pub(crate) fn report_to(self, report: &mut Report) {
         report.add(Line::new("publishing a state", Unit::Milliseconds, self.states.into_inner()));
     }
 }

@@ -8,7 +8,7 @@ use crate::report::Report;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is there before the first push.
+/// Refs that exist before the first push.
 const BEFORE: usize = 200;
 
 pub(crate) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure> {

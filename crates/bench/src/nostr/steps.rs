@@ -1,4 +1,4 @@
-//! What each step of taking an event costs, one after another in this process, for a thousand events.
+//! Cost of each step of accepting an event, one after another in this process, for a thousand events.
 
 use super::events::{Batch, filling};
 use super::{Site, failed};

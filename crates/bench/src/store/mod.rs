@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 /// A measurement is made of so many pieces, in turn with the other side's.
 const PIECES: u32 = 4;
 
-/// What SQLite's writer commits together at most, and so what bare SQL may at best be compared with.
+/// Largest group commit of SQLite's writer, and so the batch of the bare SQL it is compared with.
 const BATCH: usize = 64;
 
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use abide_store::{Store, StoreError, Tx, audit, events, repos};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What one unit writes.
+/// Rows of one unit of work.
 struct Change {
     event: NewEvent,
     entry: Entry,

@@ -1,4 +1,4 @@
-//! What a database holds before the clock runs, and what each unit writes.
+//! Contents of a database before the clock runs, and of each unit.
 
 use super::failed;
 use crate::Failure;
@@ -48,7 +48,7 @@ impl Seed {
         Ok(Self { owner, user, repos: planted })
     }
 
-    /// The repository that one of several workers turns to in this turn: each walks the list from its own place.
+    /// The repository that one of several workers uses in this turn: each walks the list from its own start.
     pub(crate) fn repo(&self, worker: usize, turn: usize) -> &(RepoId, RepoName) {
         &self.repos[(worker * 37 + turn) % self.repos.len()]
     }

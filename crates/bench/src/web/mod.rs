@@ -71,7 +71,7 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
     report.add(
         Line::new("server RSS after all of it", Unit::Mebibytes, Samples::of(resident)).target(Target::Below(200.0)),
     );
-    report.note("pages are asked for over one kept connection, without a cookie; what is told is the 95th percentile");
+    report.note("pages are asked for over one kept connection, without a cookie; values are 95th percentiles");
     report.note("the reference is the git command line with the same answer, started anew each time, as its median");
     Ok(report)
 }
@@ -92,7 +92,7 @@ impl Bench<'_> {
         Ok((repo, path))
     }
 
-    /// Milliseconds of the same page, asked for again and again; the first time is told apart.
+    /// Milliseconds of the same page, asked for again and again; the first one is listed separately.
     fn ask(&self, path: &str) -> Result<(f64, Samples), Failure> {
         let mut visitor = Visitor::new(self.server.address())?;
         let first = visitor.get(path)?;

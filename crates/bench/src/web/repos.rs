@@ -38,7 +38,7 @@ pub(crate) fn deep(commits: usize, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What most repositories look like: a README, a few directories, some hundred commits.
+/// A typical repository: a README, a few directories, some hundred commits.
 pub(crate) fn home(out: &mut dyn Write) -> io::Result<()> {
     let readme = "# Tool\n\nWhat it is, and how to use it.\n\n```rust\nfn main() { println!(\"hello\"); }\n```\n\n\
         | option | meaning |\n|---|---|\n| `-v` | says more |\n"

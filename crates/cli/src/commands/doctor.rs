@@ -8,7 +8,7 @@ use abide_forge::doctor::{self, Depth, Report};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// What the doctor found something ends with.
+/// Exit code if the doctor found problems.
 const SICK: u8 = 5;
 
 #[derive(clap::Args)]

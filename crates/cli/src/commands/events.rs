@@ -88,12 +88,12 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             Ok(())
         }
         Action::Retry { consumer, event } => {
-            manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Retry).await.map_err(told)?;
+            manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Retry).await.map_err(failure)?;
             say!("{consumer} processed event {event}");
             Ok(())
         }
         Action::Drop { consumer, event } => {
-            manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Drop).await.map_err(told)?;
+            manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Drop).await.map_err(failure)?;
             say!("{consumer} discarded event {event}");
             Ok(())
         }
@@ -101,7 +101,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
     .await
 }
 
-fn told(error: SettleError) -> Failure {
+fn failure(error: SettleError) -> Failure {
     match error {
         SettleError::NoConsumer(_) | SettleError::NotSetAside { .. } => Failure::not_found(error.to_string()),
         SettleError::Again(_) | SettleError::Access(_) => Failure::failed(error.to_string()),

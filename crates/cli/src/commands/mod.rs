@@ -26,7 +26,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 async fn with_forge<T>(config: &Config, run: impl AsyncFnOnce(&Forge) -> Result<T, Failure>) -> Result<T, Failure> {
     let forge = compose::forge(config, Part::Command).await?;
     let done = run(&forge).await;
-    // What the command wrote gets its place in the logs now, should no server be there to do it.
+    // Number the events of this command now, in case no server runs to do it.
     if let Err(error) = abide_forge::sequencer::catch_up(&forge).await {
         eprintln!("note: the logs will be numbered later: {error}");
     }

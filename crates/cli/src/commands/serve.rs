@@ -168,7 +168,7 @@ fn serve_ssh(
     }
 }
 
-/// Someone who asks us to stop. Watched for before anyone is told that we are ready.
+/// Someone who asks us to stop. Watched for before readiness is reported.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,

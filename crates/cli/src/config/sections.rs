@@ -37,7 +37,7 @@ settings! {
         [Common] listen: SocketAddr = "127.0.0.1:7464", socket;
         /// IP address and port for SSH.
         [Common] ssh_listen: SocketAddr = "127.0.0.1:7465", socket;
-        /// Public URL of this server, used in links and clone addresses.
+        /// Public URL of this server, used in links and clone URLs.
         [Common] public_url: String = "http://127.0.0.1:7464", url;
         /// Prefix of SSH clone URLs. Empty: ssh://git@, the host of public_url and the SSH port.
         [Common] public_ssh_url: String = "", text;

@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What an operator does beside a running server.
+/// Commands of an operator beside a running server.
 pub trait Beside {
     /// Adds an account with the password [`PASSWORD`].
     fn add_user(&self, name: &str);
@@ -32,7 +32,7 @@ pub trait Beside {
     fn add_token(&self, name: &str, scopes: &str) -> String;
     /// Registers an SSH public key for an account.
     fn add_ssh_key(&self, name: &str, public_key: &Path);
-    /// What the doctor finds.
+    /// Findings of the doctor.
     fn examine(&self) -> Vec<Finding>;
 }
 

@@ -1,4 +1,4 @@
-//! What repository pages show, and to whom: odd names, odd content, and nothing that runs.
+//! Repository pages and their visibility: odd names, odd content, and no active content.
 
 use crate::support::{self, Person};
 use abide_testkit::http::{self, Response};

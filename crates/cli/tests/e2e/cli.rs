@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// What a command said, and how it ended.
+/// Output and exit status of a command.
 pub struct Said {
     pub code: Option<i32>,
     pub stdout: String,

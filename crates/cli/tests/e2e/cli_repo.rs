@@ -7,7 +7,7 @@ use abide_testkit::{Engine, Server};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// What a command that must succeed said, in one line.
+/// Output of a command that must succeed, in one line.
 #[track_caller]
 fn said(server: &Server, args: &[&str]) -> String {
     let Said { code, stdout, stderr } = cli(server, args);
@@ -17,7 +17,7 @@ fn said(server: &Server, args: &[&str]) -> String {
     line.to_owned()
 }
 
-/// What a command that must succeed said to a program.
+/// JSON output of a command that must succeed.
 #[track_caller]
 fn json_of(server: &Server, args: &[&str]) -> Value {
     let answer = cli(server, args);
@@ -50,7 +50,7 @@ fn rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
 
     assert_eq!(
         said(&server, &["repo", "rename", "alice/project", "Better"]),
-        "renamed alice/project to alice/better; the old address redirects; repository names are lowercase"
+        "renamed alice/project to alice/better; the old URL redirects; repository names are lowercase"
     );
     assert_eq!(latest(&server), "repo_renamed|", "nobody in particular did it: the operator");
     assert_eq!(get(&server, &alice, "/repos/alice/project").status, 301);
@@ -60,7 +60,7 @@ fn rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     );
 
     let before = traces(&server);
-    cli(&server, &["repo", "rename", &id, "better"]).refused(4, &["this is already the name"]);
+    cli(&server, &["repo", "rename", &id, "better"]).refused(4, &["the repository already has this name"]);
     cli(&server, &["repo", "rename", &id, "project"]).refused(4, &["already has a repository with this name"]);
     cli(&server, &["repo", "rename", &id, "a b"]).refused(4, &["name:", "only letters"]);
     cli(&server, &["repo", "rename", &id, "settings"]).refused(4, &["name:", "reserved"]);
@@ -100,7 +100,7 @@ fn transfer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     // At once, whatever was offered.
     assert_eq!(
         said(&server, &["repo", "transfer", &id, "bob"]),
-        "alice/project is now bob/project; the old address redirects"
+        "alice/project is now bob/project; the old URL redirects"
     );
     assert_eq!(get(&server, &bob, "/repos/alice/project").status, 301);
     assert_eq!(get(&server, &alice, "/repos/bob/project").status, 404, "whose it was has no part in it");

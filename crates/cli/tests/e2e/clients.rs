@@ -1,6 +1,6 @@
 //! GitHub's own clients, and a tool that tries everything: programs of others that take our API at its word.
 //!
-//! What they do is in `tests/pygithub/scenario.py` and `tests/octokit/scenario.mjs`; schemathesis reads our document.
+//! Their steps are in `tests/pygithub/scenario.py` and `tests/octokit/scenario.mjs`; schemathesis reads our document.
 
 use crate::api::scene::{Scene, scene};
 use crate::beside::Beside as _;
@@ -13,7 +13,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// What `./test` installs for these tests and says in a variable.
+/// Tools that `./test` installs for these tests and names in a variable.
 pub fn installed(variable: &str, what: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
         panic!("this test needs {what}: run it through `./test clients`, which installs it and sets {variable}")
@@ -48,7 +48,7 @@ fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: 
     let mut command = Command::new(python);
     run(command.args(["-B", "-W", "error::DeprecationWarning:__main__", scenario]), &setting.to_string());
 
-    // What PyGithub chose is what git sees.
+    // Git sees PyGithub's choice.
     let head =
         alice.git.ok(&alice.git.fresh_dir(), &["ls-remote", "--symref", &server.http_url("alice", "pushed"), "HEAD"]);
     assert!(head.starts_with("ref: refs/heads/trunk\tHEAD"), "{head}");

@@ -102,9 +102,9 @@ fn crash_in_a_push_leaves_all_of_it_or_nothing(
         assert!(!push.status.success(), "nobody was told that it worked");
     }
     assert_eq!(push_events(&server, repo), 1 + i64::from(moved), "each push that happened has its event");
-    let told = query(&server, "SELECT payload FROM domain_events WHERE kind = 'push' ORDER BY id DESC LIMIT 1");
+    let reported = query(&server, "SELECT payload FROM domain_events WHERE kind = 'push' ORDER BY id DESC LIMIT 1");
     let subject = if moved { "two" } else { "one" };
-    assert!(told.contains(&format!("\"message\":\"{subject}\"")), "the event tells of the commit: {told}");
+    assert!(reported.contains(&format!("\"message\":\"{subject}\"")), "the event tells of the commit: {reported}");
 
     // Nothing is stuck: the same push works, or has nothing left to do.
     if !moved {

@@ -34,7 +34,7 @@ impl World {
         if answer.text().is_empty() { Value::Null } else { answer.json() }
     }
 
-    /// What an address answers, to someone with a token or to a stranger; what is not there is empty.
+    /// Response of a URL, for a token or for a stranger; empty if there is none.
     fn get(&self, path: &str, token: Option<&str>) -> String {
         let answer = http::get(self.server.http_addr(), path, token);
         assert!([200, 404].contains(&answer.status), "{path}: {} {}", answer.status, answer.text());
@@ -49,19 +49,19 @@ impl World {
         let auth = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
         let ask = format!("GET /api/v3/events/stream?after=0 HTTP/1.1\r\nHost: abide\r\n{auth}\r\n");
         socket.write_all(ask.as_bytes()).expect("the server reads");
-        let mut told = String::new();
+        let mut reported = String::new();
         for line in BufReader::new(socket).lines() {
             let line = line.expect("the marker comes in time");
-            told.push_str(&line);
-            told.push('\n');
+            reported.push_str(&line);
+            reported.push('\n');
             if line.contains(&format!("alice/{marker}\"")) {
-                return told;
+                return reported;
             }
         }
-        panic!("the stream ended: {told}");
+        panic!("the stream ended: {reported}");
     }
 
-    /// What every reader shows: its name, and what stands there. `marker` names what streams are read up to.
+    /// Output of every reader: its name and its content. `marker` names the event up to which streams are read.
     fn readers(&self, marker: &str) -> Vec<(String, String)> {
         let bob = self.bob.token.as_str();
         let browser = logged_in(&self.server, "bob");
@@ -143,8 +143,11 @@ fn no_reader_of_the_log_shows_what_turned_private_or_was_so(
     world.send("POST", "/repos/alice/tool/issues", &owner, json!({ "title": "A secret matter" }));
     // The hook is the owner's own and is told; it is also how we know that the event has been taken in.
     eventually(SOON, || world.receiver.of("issues").len() == 2);
-    let told = &world.receiver.of("issues")[1].body;
-    assert_eq!((&told["issue"]["title"], &told["repository"]["private"]), (&json!("A secret matter"), &json!(true)));
+    let reported = &world.receiver.of("issues")[1].body;
+    assert_eq!(
+        (&reported["issue"]["title"], &reported["repository"]["private"]),
+        (&json!("A secret matter"), &json!(true))
+    );
     settled(&world.server);
     for (reader, shows) in world.readers("two") {
         for hidden in ["alice/tool", "In the open", "A secret matter"] {
@@ -162,7 +165,7 @@ fn no_reader_of_the_log_shows_what_turned_private_or_was_so(
     eventually(SOON, || world.mails().contains("In the open again"));
     assert!(!world.mails().contains("A secret matter"));
 
-    // Whoever is inside sees all of it.
+    // Collaborators see all of it.
     let hers = world.get("/api/v3/repos/alice/tool/events", Some(&owner));
     assert!(hers.contains("A secret matter") && hers.contains("In the open again"), "{hers}");
 }

@@ -1,4 +1,4 @@
-//! What whoever runs the server relies on: health, metrics, logs, and a stop that loses nothing.
+//! Operation of the server: health, metrics, logs, and a stop that loses nothing.
 
 use crate::support::{Person, assert_healthy, builder, person, push_events, query, server};
 use abide_testkit::http::{self, Request, Response};
@@ -127,7 +127,7 @@ fn metrics_are_for_the_networks_that_the_operator_names(#[values(Engine::Sqlite,
 /// The log's lines, which all must be JSON but for the one that says where the server is.
 fn json_lines(server: &Server) -> Vec<Value> {
     let log = server.log();
-    // What it prints for whoever started it is not part of the log.
+    // Messages for the person who started it are not part of the log.
     let printed = ["Abide is ready at ", "Create the first admin at "];
     let lines = log.lines().filter(|line| !printed.iter().any(|start| line.starts_with(start)));
     lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
@@ -330,7 +330,7 @@ fn a_restart_keeps_everything(#[values(Engine::Sqlite, Engine::Postgres)] engine
     let alice = person(&server, "alice").with_ssh(&server);
     alice.create(&server, "project", true);
     let oid = push_something(&server, &alice, "project");
-    let told = |server: &Server| {
+    let reported = |server: &Server| {
         ["/api/v3/user", "/api/v3/user/keys", "/api/v3/repos/alice/project"]
             .map(|path| http::get(server.http_addr(), path, Some(&alice.token)))
             .map(|response| {
@@ -338,14 +338,14 @@ fn a_restart_keeps_everything(#[values(Engine::Sqlite, Engine::Postgres)] engine
                 response.json()
             })
     };
-    // What follows the push by itself changes what is told.
+    // Jobs after the push change the result.
     eventually(SOON, || jobs(&server, "repo:maintain", "done") == 1);
-    let before = told(&server);
+    let before = reported(&server);
 
     assert_eq!(server.terminate().code(), Some(0), "{}", server.log());
     server.restart();
 
-    let mut after = told(&server);
+    let mut after = reported(&server);
     // When the key was used last is written down a little later.
     for (before, after) in before[1].as_array().into_iter().flatten().zip(after[1].as_array_mut().into_iter().flatten())
     {

@@ -1,11 +1,11 @@
-//! What a package brings beside the binary: completions for shells, and man pages.
+//! Parts of a package beside the binary: completions for shells, and man pages.
 
 use rstest::rstest;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What `abide ARGS` prints. A wrong setting is around, which would stop every other command: none of this reads any.
+/// Output of `abide ARGS`. A wrong setting is present, which would stop every other command: these read no settings.
 #[track_caller]
 fn abide(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_abide"));
@@ -34,7 +34,7 @@ fn bash_completes_commands_and_flags() {
     let checked = Command::new("bash").arg("-n").arg(&script).status().expect("bash is there");
     assert!(checked.success());
 
-    // What bash itself does when Tab is pressed after these words.
+    // Bash's own completion when Tab is pressed after these words.
     let complete = |words: &[&str]| {
         const PRESS_TAB: &str = "source \"$1\" && shift && COMP_WORDS=(\"$@\") && COMP_CWORD=$(($# - 1)) &&\n\
             complete -p abide >&2 && { _abide abide \"${!#}\" \"${COMP_WORDS[COMP_CWORD - 1]}\" || true; } &&\n\

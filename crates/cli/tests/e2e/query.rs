@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Connections that nobody is asking, by the directory of their server: a new one reads the whole schema first.
 static IDLE: Idle<PathBuf, SqliteConnection> = Idle::new();
 
-/// What a query answers, one row a line, columns separated by `|`. In this process, because many ask until something is so.
+/// Result of a query, one row a line, columns separated by `|`. It runs in this process, because many tests poll.
 #[track_caller]
 pub fn query(server: &Server, sql: &str) -> String {
     let answered = match server.database().url() {

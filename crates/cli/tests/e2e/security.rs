@@ -131,7 +131,7 @@ fn the_database_is_asked_the_same_for_private_deleted_and_absent(
     let of = |owner: &str| ["secret", "gone", "never"].map(|name| format!("{owner}/{name}"));
     let (slugs, old_slugs) = (of("ada"), of("alice"));
     let ids = [id("secret"), id("gone"), "999999".to_owned()];
-    // What is counted is what everyone asks, and those who are told of the deletion are looked up too.
+    // Statements of every request are counted, and those that find the recipients of the deletion too.
     settled(&server);
     let asked = |path: &str, token: Option<&str>| {
         let before = statements(&server);
@@ -192,9 +192,9 @@ fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_thro
     assert!(refused.text().contains("the write role"), "{}", refused.text());
 
     query(&server, "UPDATE repos SET archived_at = 1 WHERE name IN ('open', 'secret')");
-    let told = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token));
-    assert_eq!(told.status, 200);
-    assert!(told.text().ends_with("ERR repository is archived; pushes are disabled"), "{}", told.text());
+    let reported = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token));
+    assert_eq!(reported.status, 200);
+    assert!(reported.text().ends_with("ERR repository is archived; pushes are disabled"), "{}", reported.text());
     let tree = alice.git.init_work_tree();
     alice.git.commit_file(&tree, "a", "one", "one");
     let said = alice.git.fails(&tree, &["push", &server.http_url("alice", "open"), "main"]);
@@ -392,7 +392,7 @@ fn nearly_full_disks_refuse_writes_and_serve_reads(#[values(Engine::Sqlite, Engi
     assert_eq!(http::delete(addr, "/api/v3/repos/alice/open", Some(&alice.token)).status, 204, "removing makes room");
 }
 
-/// Whoever has no account leaves the last part of the disk to those who have one.
+/// The last part of the disk is reserved for clients with an account.
 #[rstest]
 fn strangers_may_not_use_the_room_that_is_kept_for_accounts(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,

@@ -1,4 +1,4 @@
-//! What came by nostr, put where the relay and the push would have put it.
+//! Nostr events and repositories, stored as the relay and a push would store them.
 
 use crate::beside::with_store;
 use crate::support::{Person, person, query};

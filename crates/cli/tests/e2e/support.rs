@@ -1,4 +1,4 @@
-//! What every scenario starts from.
+//! Common start of every scenario.
 
 use crate::beside::Beside as _;
 use abide_core::Clock as _;

@@ -29,7 +29,7 @@ pub struct RepoThen {
 pub enum Unreadable {
     #[error("the kind {0:?} is not known to this version")]
     Kind(String),
-    #[error("the payload of {kind}: {error}")]
+    #[error("cannot read the payload of {kind}: {error}")]
     Payload { kind: Kind, error: serde_json::Error },
 }
 
@@ -53,7 +53,7 @@ impl Body {
         json
     }
 
-    /// What stays of a push once its repository is removed: no ref, commit, author or message.
+    /// Payload of a push once its repository is removed: no ref, commit, author or message.
     pub fn forgotten_push(repo: RepoId, slug: String) -> Self {
         let repo = RepoThen { repo_id: Some(repo), slug: Some(slug), owner_id: None };
         Self { repo, payload: Payload::Push(Push::default()) }

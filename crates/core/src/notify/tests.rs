@@ -115,14 +115,14 @@ fn who_is_told_and_why() {
     for &kind in KINDS {
         let topic = topic(kind, None).expect("a topic");
         for person in people() {
-            let reason = told(topic, &person);
+            let reason = super::reason(topic, &person);
             let say = format!("{kind} {person:?} -> {reason:?}");
             let Person { named, concerned, level, hearing, sight, .. } = person;
             let concerned = concerned && topic.subject == Subject::Repo;
             let spoken_to = named && matches!(topic.naming, Reason::Mention | Reason::ReviewRequested);
             let sees = sight == Sight::Event || (sight == Sight::Repo && concerned);
 
-            // Those who are left out, whatever else holds.
+            // People who never get a notification.
             if person.actor || person.suspended || !sees {
                 assert_eq!(reason, None, "{say}");
                 continue;
@@ -135,7 +135,7 @@ fn who_is_told_and_why() {
                 assert_eq!(reason, None, "{say}");
                 continue;
             }
-            // Those who are told, by the strongest of their reasons.
+            // People who get a notification, by the strongest of their reasons.
             let mut reasons = Vec::new();
             if named {
                 reasons.push(topic.naming);

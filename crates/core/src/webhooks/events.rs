@@ -5,7 +5,7 @@ use crate::repo::Visibility;
 use crate::words::words;
 
 words! {
-    /// What a hook can ask for.
+    /// Events that a webhook can subscribe to.
     Kind {
         /// Refs moved: one delivery for each.
         Push = "push",
@@ -15,9 +15,9 @@ words! {
         Star = "star",
         /// A star was given, under the name that it had before stars had one.
         Watch = "watch",
-        /// What happens to issues.
+        /// Changes of issues.
         Issues = "issues",
-        /// What is said about them.
+        /// Comments on issues.
         IssueComment = "issue_comment",
         /// Pull requests were opened, updated, closed or reopened.
         PullRequest = "pull_request",
@@ -116,7 +116,7 @@ pub fn hook_events(event: Event, visibility: Option<Visibility>) -> &'static [Ho
     }
 }
 
-/// What a hook asked for: some kinds, or everything.
+/// Subscription of a webhook: some kinds, or everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kinds {
     everything: bool,
@@ -135,7 +135,7 @@ pub enum KindsError {
     /// There is no such event.
     #[error("contains the unknown event {word:?}; use {}, or * for all", names())]
     Unknown {
-        /// What was asked for.
+        /// The unknown word.
         word: String,
     },
 }
@@ -145,7 +145,7 @@ fn names() -> String {
 }
 
 impl Kinds {
-    /// What a hook gets that does not say.
+    /// Subscription of a webhook that names no events.
     pub fn usual() -> Self {
         Self { everything: false, named: vec![Kind::Push] }
     }

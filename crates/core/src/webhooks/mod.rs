@@ -20,7 +20,7 @@ words! {
 }
 
 impl ContentType {
-    /// What the header says.
+    /// Value of the `Content-Type` header.
     pub const fn mime(self) -> &'static str {
         match self {
             Self::Json => "application/json",

@@ -16,7 +16,7 @@ pub enum Answered {
 }
 
 impl Answered {
-    /// What a status means. Redirects are not followed, so they are a no.
+    /// Result by status. Redirects are not followed, so they count as failures.
     pub fn by_status(status: u16) -> Self {
         match status {
             200..=299 => Self::Yes,
@@ -54,18 +54,18 @@ pub struct Breaker {
     pub open_since: Option<Timestamp>,
 }
 
-/// What becomes of a delivery that was tried.
+/// Next state of a delivery after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It arrived.
     Arrived,
     /// It is given up, and the next one goes.
     Failed,
-    /// It keeps its place and is tried again then.
+    /// It stays in the queue and is tried again then.
     Again(Timestamp),
 }
 
-/// What a try changes.
+/// Effect of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// For the delivery.
@@ -85,9 +85,9 @@ impl Schedule {
         pause.mul_f64(0.8 + 0.4 * f64::from(spread) / 255.0).min(self.longest_pause)
     }
 
-    /// What follows from a try: the `tries`th of its delivery.
+    /// Effect of an attempt, the `tries`th of its delivery.
     ///
-    /// While a hook is suspended its oldest delivery is the probe and keeps its place for as long as nobody is there.
+    /// While a hook is suspended its oldest delivery is the probe and stays first in the queue until the receiver responds.
     /// A receiver that is there and says no again and again means this one delivery: then the next is the probe.
     pub fn after(&self, breaker: Breaker, tries: i64, answered: Answered, now: Timestamp, spread: u8) -> Step {
         let probe = now.plus(self.probe);

@@ -1,7 +1,7 @@
 //! Login: a password, then an optional second factor, then a session.
 //!
 //! All refusals look the same. An unknown account costs one password check like any other and gets the same words. Only
-//! a client that knows the password is told that the account is suspended.
+//! a client that knows the password learns that the account is suspended.
 
 use super::sessions::{Cookie, Opening};
 use super::ticket::{self, Ticket};
@@ -15,7 +15,7 @@ use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 use std::time::Duration;
 
-pub(super) const BY_PLACE: &str = "login:ip";
+pub(super) const BY_NETWORK: &str = "login:ip";
 const BY_ACCOUNT: &str = "login:account";
 const BY_FACTOR: &str = "login:factor";
 
@@ -67,7 +67,7 @@ impl From<StoreError> for LoginError {
 /// Throttle keys of attempts: the network, and the account from that network.
 #[derive(Clone)]
 struct Counted {
-    place: String,
+    network: String,
     account: String,
 }
 
@@ -76,9 +76,9 @@ impl Counted {
     /// one account would reveal that they belong together. The text is hashed, because people type passwords into the
     /// wrong field.
     fn new(typed: &str, ip: Option<IpAddr>) -> Self {
-        let place = throttle::place(ip);
+        let network = throttle::network(ip);
         let typed = hex::encode(&one_time::hash(&typed.to_lowercase())[..16]);
-        Self { account: format!("{typed} from {place}"), place }
+        Self { account: format!("{typed} from {network}"), network }
     }
 }
 
@@ -103,7 +103,7 @@ pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginErro
         .store()
         .write(unit, |tx, (user, counted, opening, open)| {
             Box::pin(async move {
-                throttles::forgive(tx, BY_PLACE, &counted.place).await?;
+                throttles::forgive(tx, BY_NETWORK, &counted.network).await?;
                 throttles::clear(tx, BY_ACCOUNT, &counted.account).await?;
                 if *open {
                     ensure_unchanged(tx, user).await?;
@@ -146,14 +146,14 @@ async fn ensure_unchanged(tx: &mut Tx, user: &User) -> Result<(), LoginError> {
 async fn count(forge: &Forge, counted: Counted) -> Result<(), LoginError> {
     let settings = forge.settings();
     let limits =
-        (throttle::limit(BY_PLACE, settings.login.by_ip()), throttle::limit(BY_ACCOUNT, settings.login.by_account()));
+        (throttle::limit(BY_NETWORK, settings.login.by_ip()), throttle::limit(BY_ACCOUNT, settings.login.by_account()));
     let unit = (counted, limits);
     let waits: Option<Duration> = forge
         .store()
         .write(unit, |tx, (counted, limits)| {
             Box::pin(async move {
                 // A blocked network adds no rows for accounts.
-                match throttles::hit(tx, limits.0, &counted.place).await? {
+                match throttles::hit(tx, limits.0, &counted.network).await? {
                     Some(wait) => Ok::<_, LoginError>(Some(wait)),
                     None => Ok(throttles::hit(tx, limits.1, &counted.account).await?),
                 }

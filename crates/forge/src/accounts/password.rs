@@ -59,11 +59,11 @@ impl Hashing {
     /// Runs expensive work when a slot is free. A cancelled caller does not stop the work, so the slot is held until
     /// the work ends.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-        let place = self.waiting.clone().try_acquire_owned().map_err(|_| Fault::Crowded)?;
+        let slot = self.waiting.clone().try_acquire_owned().map_err(|_| Fault::Crowded)?;
         let turn = self.at_once.clone().acquire_owned().await.expect("the semaphore is never closed");
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
-            drop((turn, place));
+            drop((turn, slot));
             done
         });
         done.await.map_err(|error| Fault::Internal(format!("hashing a password was interrupted: {error}")))
@@ -148,7 +148,7 @@ mod tests {
             })
         };
         tokio::select! {
-            _ = work => panic!("it has not been told to end"),
+            _ = work => panic!("it was not stopped"),
             () = begun.notified() => {}
         }
         assert!(matches!(hashing.run(|| ()).await, Err(Fault::Crowded)));

@@ -21,7 +21,7 @@ pub enum RenameError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The account has this name already.
-    #[error("name: this is already the name")]
+    #[error("name: the account already has this name")]
     Same,
     /// The account has a name already; changing it needs the password.
     #[error("name: this account already has a user name; change it in the account settings")]

@@ -18,7 +18,7 @@ use abide_store::{StoreError, Tx, throttles};
 use std::net::IpAddr;
 use std::time::Duration;
 
-const BY_PLACE: &str = "reset:ip";
+const BY_NETWORK: &str = "reset:ip";
 const BY_ADDRESS: &str = "reset:email";
 /// Purpose under which the address in a queued job is sealed.
 const PURPOSE: &str = "reset request";
@@ -56,20 +56,20 @@ impl From<StoreError> for ResetError {
     }
 }
 
-/// Asks for a link. `Ok` does not tell whether the account exists.
+/// Asks for a link. `Ok` does not reveal whether the account exists.
 pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), ResetError> {
     let address: EmailAddress = email.parse().map_err(FieldError::from)?;
     let settings = forge.settings();
-    let by_place = (throttle::limit(BY_PLACE, settings.reset.by_ip()), throttle::place(ip));
+    let by_network = (throttle::limit(BY_NETWORK, settings.reset.by_ip()), throttle::network(ip));
     // The identifier is signed, so that the throttle table does not list addresses.
     let counted = hex::encode(&sealed::sign(forge, PURPOSE, emails::fold(address.as_str()).as_bytes())[..16]);
     let by_address = (throttle::limit(BY_ADDRESS, settings.reset.by_email()), counted);
     let payload = sealed::seal_payload(forge, PURPOSE, address.as_str().as_bytes());
     let waits: Option<Duration> = forge
         .store()
-        .write((by_place, by_address, payload), |tx, (by_place, by_address, payload)| {
+        .write((by_network, by_address, payload), |tx, (by_network, by_address, payload)| {
             Box::pin(async move {
-                for (limit, identifier) in [by_place, by_address] {
+                for (limit, identifier) in [by_network, by_address] {
                     if let Some(wait) = throttles::hit(tx, *limit, identifier).await? {
                         return Ok::<_, ResetError>(Some(wait));
                     }

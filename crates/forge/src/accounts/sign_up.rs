@@ -82,8 +82,8 @@ pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Res
 
 /// Counts the sign-ups from one network, including refused ones: each reveals whether a name or an address is taken.
 async fn admit(forge: &Forge, ip: Option<IpAddr>) -> Result<(), SignUpError> {
-    let input = (throttle::limit(SCOPE, forge.settings().signup.by_ip()), throttle::place(ip));
-    let hit = forge.store().write(input, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
+    let input = (throttle::limit(SCOPE, forge.settings().signup.by_ip()), throttle::network(ip));
+    let hit = forge.store().write(input, |tx, (limit, network)| Box::pin(throttles::hit(tx, *limit, network)));
     match hit.await.map_err(|error: StoreError| SignUpError::from(error))? {
         Some(retry_after) => Err(SignUpError::Throttled { retry_after }),
         None => Ok(()),

@@ -63,7 +63,7 @@ impl Client {
     /// Opens a connection, if a slot is free.
     pub fn connect(forge: &Forge, ip: Option<IpAddr>) -> Result<Self, TooMany> {
         let relay = Relay::of(forge);
-        let place = relay.admission.enter(ip)?;
+        let slot = relay.admission.enter(ip)?;
         let (number, live) = relay.hub.join(ip);
         let (answer_to, answers) = mpsc::unbounded_channel();
         let (found_to, found) = mpsc::channel(1);
@@ -82,7 +82,7 @@ impl Client {
             running: None,
             open: HashSet::new(),
             held: HashMap::new(),
-            _slot: place,
+            _slot: slot,
         })
     }
 
@@ -192,8 +192,8 @@ impl Client {
                 Action::Admit(event) => self.admit(event).await,
                 Action::Prove(id, key) => {
                     let judged = judge_key(&self.forge.clone(), key).await;
-                    let told = self.session.on_proved(&id, key, judged);
-                    frames.extend(told.into_iter().filter_map(|action| match action {
+                    let actions = self.session.on_proved(&id, key, judged);
+                    frames.extend(actions.into_iter().filter_map(|action| match action {
                         Action::Send(text) => Some(text),
                         _ => None,
                     }));
@@ -218,7 +218,7 @@ impl Client {
     async fn admit(&mut self, event: Box<Event>) {
         let relay = Relay::of(&self.forge);
         if !relay.admission.event(self.ip, self.forge.clock().now()) {
-            let refusal = Refusal::new(Prefix::RateLimited, "too many events from this address; slow down");
+            let refusal = Refusal::new(Prefix::RateLimited, "too many events from this IP address; slow down");
             let _ = self.answer_to.send((event.id, Answer::Refused(refusal)));
             return;
         }
@@ -269,7 +269,7 @@ async fn judge_key(forge: &Forge, key: PublicKey) -> Result<(), Refusal> {
         Ok(signer) => signer::admit(signer),
         Err(fault) => {
             tracing::warn!(error = %fault, "could not look up the account of a key");
-            Err(Refusal::new(Prefix::Error, fault.told()))
+            Err(Refusal::new(Prefix::Error, fault.public_message()))
         }
     }
 }

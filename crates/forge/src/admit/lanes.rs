@@ -122,7 +122,7 @@ fn too_many(full: Full) -> Answer {
     let reason = match full {
         Full::ForKey => {
             format!(
-                "{OF_ONE} announcements, states, pull requests and deletions of one address or key may be under way"
+                "{OF_ONE} announcements, states, pull requests and deletions of one IP address or key may be under way"
             )
         }
         Full::InAll => "too many announcements, states, pull requests and deletions are under way".to_owned(),

@@ -103,10 +103,10 @@ impl Admissions {
         } else if let Err(mpsc::error::SendError(pending)) = self.sender.send(pending) {
             pending.answer(stopping());
         }
-        self.tell_length();
+        self.report_queue_bytes();
     }
 
-    fn tell_length(&self) {
+    fn report_queue_bytes(&self) {
         metrics::gauge!("abide_relay_queue_bytes").set(self.room.used() as f64);
     }
 }
@@ -116,8 +116,8 @@ fn tag_bytes(event: &Event) -> usize {
 }
 
 fn no_room() -> Answer {
-    let reason = "events of this address, or of all, wait to be taken in and fill their queue; wait for the answers to \
-                  those, then publish this one again";
+    let reason = "the queue of events from your IP address, or of all clients, is full; wait for the pending OK messages, \
+                  then publish this event again";
     Answer::Refused(Refusal::new(Prefix::RateLimited, reason))
 }
 
@@ -127,7 +127,7 @@ fn stopping() -> Answer {
 
 fn failed(error: &crate::Fault) -> Answer {
     tracing::warn!(%error, "cannot process an event");
-    Answer::Refused(Refusal::new(Prefix::Error, error.told()))
+    Answer::Refused(Refusal::new(Prefix::Error, error.public_message()))
 }
 
 /// Admits published events and follows the events of other nodes, until `stop` is cancelled and no work is left.
@@ -161,7 +161,7 @@ async fn admit(forge: &Forge, stop: &CancellationToken) {
             if !fresh.is_empty() && verified.send(fresh).await.is_err() {
                 break;
             }
-            admissions.tell_length();
+            admissions.report_queue_bytes();
         }
         drop(verified);
     };
@@ -172,7 +172,7 @@ async fn admit(forge: &Forge, stop: &CancellationToken) {
                 batch.into_iter().partition(|verified| matches!(verified.parsed, Parsed::Related | Parsed::Profile));
             related::admit(forge, related).await;
             lanes.take(grasp);
-            admissions.tell_length();
+            admissions.report_queue_bytes();
         }
         lanes.finish().await;
     };

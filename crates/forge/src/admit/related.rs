@@ -137,10 +137,10 @@ async fn decide(
 ) -> Result<Decided, Fault> {
     let facts = facts(tx, candidates).await?;
     let mut judged = judge(candidates, &facts);
-    let takes_room = |place: &usize| {
-        let waits = matches!(judged[*place], Judged::Wait(_));
-        let is_stranger = facts.signers.of(&candidates[*place].event.pubkey).is_stranger();
-        is_stranger && (waits || judged[*place].kept(&candidates[*place]).is_some())
+    let takes_room = |index: &usize| {
+        let waits = matches!(judged[*index], Judged::Wait(_));
+        let is_stranger = facts.signers.of(&candidates[*index].event.pubkey).is_stranger();
+        is_stranger && (waits || judged[*index].kept(&candidates[*index]).is_some())
     };
     let strangers: Vec<usize> = (0..candidates.len()).filter(takes_room).collect();
     judge_quotas(tx, candidates, &strangers, limits, &mut judged).await?;
@@ -169,7 +169,7 @@ async fn decide(
         });
     }
     threads::emit::served(tx, settings, new).await?;
-    let stored = strangers.into_iter().filter(|place| matches!(answers[*place], Answer::Stored | Answer::Waiting));
+    let stored = strangers.into_iter().filter(|index| matches!(answers[*index], Answer::Stored | Answer::Waiting));
     let strangers = count(tx, candidates, stored).await?;
     Ok(Decided { answers, strangers })
 }
@@ -183,20 +183,20 @@ async fn judge_quotas(
     limits: &QuotaLimits,
     judged: &mut [Judged],
 ) -> Result<(), StoreError> {
-    let keys: BTreeSet<[u8; 32]> = strangers.iter().map(|place| candidates[*place].record.pubkey).collect();
+    let keys: BTreeSet<[u8; 32]> = strangers.iter().map(|index| candidates[*index].record.pubkey).collect();
     let networks: BTreeSet<&String> =
-        strangers.iter().filter_map(|place| candidates[*place].network.as_ref()).collect();
+        strangers.iter().filter_map(|index| candidates[*index].network.as_ref()).collect();
     let mut used = quotas::lock(tx, &keys.into_iter().collect::<Vec<_>>()).await?;
     let mut today = quotas::lock_addresses(tx, &networks.into_iter().cloned().collect::<Vec<_>>()).await?;
     let mut room = limits.room;
-    for place in strangers {
-        let Candidate { record, network, .. } = &candidates[*place];
+    for index in strangers {
+        let Candidate { record, network, .. } = &candidates[*index];
         let of_key = used.entry(record.pubkey).or_default();
         let of_network = network.as_ref().map(|network| today.entry(network.clone()).or_default());
         let bytes = record.json.len();
         let usage = quota::usage(*of_key, of_network.as_deref().copied().unwrap_or_default());
         if let Err(refusal) = rule::event(&limits.quotas, &usage, &room, bytes as u64) {
-            judged[*place] = Judged::Refuse(refusal);
+            judged[*index] = Judged::Refuse(refusal);
             continue;
         }
         let more = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -214,8 +214,8 @@ async fn judge_quotas(
 async fn count(tx: &mut Tx, candidates: &[Candidate], stored: impl Iterator<Item = usize>) -> Result<u64, StoreError> {
     let mut added: HashMap<String, i64> = HashMap::new();
     let mut bytes = 0;
-    for place in stored {
-        let Candidate { record, network, .. } = &candidates[place];
+    for index in stored {
+        let Candidate { record, network, .. } = &candidates[index];
         bytes += record.json.len() as u64;
         if let Some(network) = network {
             *added.entry(network.clone()).or_default() += i64::try_from(record.json.len()).unwrap_or(i64::MAX);
@@ -282,19 +282,19 @@ async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, Store
 async fn deleted(conn: &mut Conn, candidates: &[Candidate]) -> Result<HashMap<usize, Deletion>, StoreError> {
     let mut asked = Vec::with_capacity(candidates.len());
     let mut owners = Vec::with_capacity(candidates.len());
-    for (place, candidate) in candidates.iter().enumerate() {
+    for (index, candidate) in candidates.iter().enumerate() {
         let (id, slot) = targets(&candidate.event);
         for (target, is_slot) in [(Some(id), false), (slot, true)] {
             if let Some(target) = target {
                 asked.push((candidate.record.pubkey, target));
-                owners.push((place, is_slot));
+                owners.push((index, is_slot));
             }
         }
     }
     let mut found: HashMap<usize, Deletion> = HashMap::new();
     for (index, at) in deleted::at_many(conn, &asked).await? {
-        let Some(&(place, is_slot)) = owners.get(index) else { continue };
-        let deletion = found.entry(place).or_default();
+        let Some(&(index, is_slot)) = owners.get(index) else { continue };
+        let deletion = found.entry(index).or_default();
         if is_slot {
             deletion.slot_until = Some(at);
         } else {
@@ -351,8 +351,8 @@ impl Facts {
         homes.into_iter().collect()
     }
 
-    fn is_deleted(&self, place: usize, candidate: &Candidate) -> bool {
-        self.deleted.get(&place).is_some_and(|deletion| {
+    fn is_deleted(&self, index: usize, candidate: &Candidate) -> bool {
+        self.deleted.get(&index).is_some_and(|deletion| {
             deletion.by_id || deletion.slot_until.is_some_and(|until| candidate.record.created_at <= until)
         })
     }
@@ -369,8 +369,8 @@ struct Earlier {
 /// Applies the rules to the facts.
 fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Judged> {
     let mut earlier = Earlier::default();
-    let one = |(place, candidate): (usize, &Candidate)| {
-        let judged = judge_one(place, candidate, facts, &earlier);
+    let one = |(index, candidate): (usize, &Candidate)| {
+        let judged = judge_one(index, candidate, facts, &earlier);
         match &judged {
             Judged::Serve { steps } if !candidate.profile => {
                 earlier.served.insert(candidate.event.id, *steps);
@@ -384,11 +384,11 @@ fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Judged> {
     candidates.iter().enumerate().map(one).collect()
 }
 
-fn judge_one(place: usize, candidate: &Candidate, facts: &Facts, earlier: &Earlier) -> Judged {
+fn judge_one(index: usize, candidate: &Candidate, facts: &Facts, earlier: &Earlier) -> Judged {
     if let Err(suspended) = signer::admit(facts.signers.of(&candidate.event.pubkey)) {
         return Judged::Refuse(suspended);
     }
-    if facts.is_deleted(place, candidate) {
+    if facts.is_deleted(index, candidate) {
         return Judged::Refuse(refusal());
     }
     if candidate.profile {

@@ -36,7 +36,7 @@ async fn change(forge: &Forge, caller: &Caller, user: &User, follow: bool) -> Re
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
     let follower = may_follow(&unit.caller.actor, unit.followed)?;
     let followed = users::by_id(tx, unit.followed).await?.ok_or(Access::NotFound)?;
-    // Whoever is suspended is in no list; one may still let go of them.
+    // A suspended account cannot be followed, but it can be unfollowed.
     if unit.follow && followed.suspended_at.is_some() {
         return Err(Access::NotFound.into());
     }
@@ -74,7 +74,7 @@ pub async fn followers(forge: &Forge, user: UserId, part: impl Into<Part>) -> Re
     Ok(follows::followers(&mut *forge.store().read().await?, user, part.into()).await?)
 }
 
-/// Whom an account follows, the latest first.
+/// Accounts that an account follows, the latest first.
 pub async fn following(forge: &Forge, user: UserId, part: impl Into<Part>) -> Result<Vec<Person>, Fault> {
     Ok(follows::following(&mut *forge.store().read().await?, user, part.into()).await?)
 }

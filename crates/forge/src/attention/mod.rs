@@ -1,7 +1,7 @@
-//! What people keep an eye on: [`star`], [`watch`], [`follow`].
+//! Stars, watches and follows: [`star`], [`watch`], [`follow`].
 //!
 //! Each changes rows of the caller's own, so it needs a login and read access, and nothing of the repository changes but
-//! its counters. What changes nothing tells nothing, but counts against the caller's limit.
+//! its counters. A request that changes nothing emits no event, but counts against the caller's limit.
 
 pub mod follow;
 pub mod star;

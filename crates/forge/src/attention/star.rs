@@ -64,7 +64,7 @@ pub async fn is_starred(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<b
     }
 }
 
-/// Those of several repositories that the caller stars; asks once for all of them.
+/// The repositories among these that the caller stars, in one query.
 pub async fn starred_among(forge: &Forge, caller: &Caller, repos: &[RepoId]) -> Result<HashSet<RepoId>, Fault> {
     match caller.user_id() {
         Some(user) if !repos.is_empty() => Ok(stars::among(&mut *forge.store().read().await?, user, repos).await?),
@@ -77,7 +77,7 @@ pub async fn stargazers(forge: &Forge, repo: &Repo, part: impl Into<Part>) -> Re
     Ok(stars::of_repo(&mut *forge.store().read().await?, repo.id, part.into()).await?)
 }
 
-/// What a user stars and the caller may read, the latest star first, and how many that are in all.
+/// Starred repositories of a user that the caller may read, the latest star first, and their total.
 pub async fn of_user(
     forge: &Forge,
     caller: &Caller,
@@ -87,7 +87,7 @@ pub async fn of_user(
     Ok(stars::of_user(&mut *forge.store().read().await?, user, viewer(caller), part.into()).await?)
 }
 
-/// What is looked for among someone's stars.
+/// Filter of a user's stars.
 #[derive(Debug, Clone)]
 pub struct Query {
     /// The name, the owner's name or the description contains it; empty: everything.

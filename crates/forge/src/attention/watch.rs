@@ -1,4 +1,4 @@
-//! Watches: how much someone wants to be told about a repository.
+//! Watches: a user's level of notifications of a repository.
 
 use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
 use crate::emit::{AuditAction, Who};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 pub use abide_store::attention::watches::Choice;
 
-/// Chooses what to be told. `true` if that is another choice than before.
+/// Sets the watch level. `true` if it changed.
 pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, level: WatchLevel) -> Result<bool, AttentionError> {
     change(forge, caller, repo, Some(level)).await
 }
@@ -60,7 +60,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
     Ok(true)
 }
 
-/// What the caller chose for several repositories; asks once for all of them.
+/// Watch levels of the caller for several repositories, in one query.
 pub async fn choices_among(
     forge: &Forge,
     caller: &Caller,
@@ -72,7 +72,7 @@ pub async fn choices_among(
     }
 }
 
-/// What the caller chose for a repository; `None` if nothing.
+/// Watch level of the caller for a repository; `None` if they chose none.
 pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Choice>, Fault> {
     match caller.user_id() {
         Some(user) => Ok(watches::choice(&mut *forge.store().read().await?, user, repo.id).await?),
@@ -96,7 +96,7 @@ pub async fn watchers(
     Ok(watches::of_repo(&mut *forge.store().read().await?, repo.id, part.into()).await?)
 }
 
-/// What a user watches and the caller may read, the latest first, and how many that are in all.
+/// Watched repositories of a user that the caller may read, the latest first, and their total.
 pub async fn of_user(
     forge: &Forge,
     caller: &Caller,
@@ -106,12 +106,12 @@ pub async fn of_user(
     Ok(watches::of_user(&mut *forge.store().read().await?, user, viewer(caller), part.into()).await?)
 }
 
-/// A repository is someone's own from here on: they are told everything, unless they have chosen otherwise.
+/// A new owner watches all activity of their repository, unless they have chosen a level.
 pub(crate) async fn on_ownership(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
-/// Repositories that were someone's before anybody read what they are told: those of a key that gets a name, or is linked
+/// Repositories that were someone's before anybody read their notifications: those of a key that gets a name, or is linked
 /// to an account. As [`on_ownership`].
 pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId]) -> Result<(), StoreError> {
     for &repo in repos {
@@ -120,12 +120,12 @@ pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId])
     Ok(())
 }
 
-/// Someone was asked to work on a repository: they are told everything, unless they have chosen otherwise.
+/// A new collaborator watches all activity of the repository, unless they have chosen a level.
 pub async fn on_collaborator(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
-/// Someone takes part in a thread, was mentioned in one or is asked to review: they are told what concerns them, unless
+/// Someone takes part in a thread, was mentioned in one or is asked to review: they watch at the level participating, unless
 /// they have chosen otherwise. To be called in the transaction of whatever involves them.
 pub async fn on_involvement(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::Participating).await.map(drop)

@@ -1,4 +1,4 @@
-//! Resolves the tail of an address: `feature/x/src/lib.rs` is a branch and a path, and only the refs tell where one
+//! Resolves the tail of an address: `feature/x/src/lib.rs` is a branch and a path, and only the refs decide where one
 //! ends and the other begins.
 
 use super::{BrowseError, Browser, RefKind};
@@ -70,7 +70,7 @@ impl Browser {
 
     /// Resolves `<ref or id>/<path>`. `decoded` is the percent-decoded address as bytes: paths need not be UTF-8, but
     /// ref names in addresses are. `HEAD` is the default branch, as in git, even if a branch has that name.
-    pub async fn place(&self, decoded: &[u8]) -> Result<CommitPath, BrowseError> {
+    pub async fn resolve(&self, decoded: &[u8]) -> Result<CommitPath, BrowseError> {
         if let Some(path) = below_head(trim_slashes(decoded)) {
             return Ok(CommitPath { path: path.to_vec(), ..self.front().await? });
         }
@@ -97,8 +97,8 @@ impl Browser {
 
     /// The commit of a revision without a path: a branch, a tag or an id.
     pub async fn revision(&self, name: &str) -> Result<CommitPath, BrowseError> {
-        let place = self.place(name.as_bytes()).await?;
-        if place.path.is_empty() { Ok(place) } else { Err(BrowseError::NoSuchRevision) }
+        let resolved = self.resolve(name.as_bytes()).await?;
+        if resolved.path.is_empty() { Ok(resolved) } else { Err(BrowseError::NoSuchRevision) }
     }
 
     async fn commit_of(&self, oid: Oid) -> Result<Oid, BrowseError> {

@@ -2,7 +2,7 @@
 //!
 //! [`open`] admits callers who may read; the [`Browser`] then answers from the refs of one moment. Objects are read in
 //! this process, on the blocking pool. Expensive results are cached by object ids, which determine them forever: a
-//! cached result is never wrong, and the cache only has to be bounded. `place.rs` resolves addresses, `history.rs`
+//! cached result is never wrong, and the cache only has to be bounded. `commit_path.rs` resolves paths of pages, `history.rs`
 //! walks the history, `newest.rs` sorts branches and tags by time, `shared.rs` holds the caches.
 
 mod commit_path;
@@ -57,9 +57,9 @@ pub struct Browser {
 }
 
 /// Opens a repository for a caller who may read it.
-pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Result<Browser, Access> {
+pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Result<Browser, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
-    let repo = open::open(forge, caller, door, Action::RepoRead).await?;
+    let repo = open::open(forge, caller, locator, Action::RepoRead).await?;
     of_repo(forge, caller, repo).await
 }
 
@@ -122,10 +122,10 @@ impl Browser {
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
-        let place = Shared::of(&self.forge).heavy(self.client).await?;
+        let slot = Shared::of(&self.forge).heavy(self.client).await?;
         let reader = self.reader.clone();
         let answered = blocking(move || {
-            let _place = place;
+            let _slot = slot;
             ask(&reader)
         });
         Ok(answered.await??)

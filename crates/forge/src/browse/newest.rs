@@ -69,8 +69,8 @@ impl Browser {
         let all = &self.refs.refs;
         let prefix = kind.prefix().len();
         let matching = |found: &&Ref| super::refs::contains(&found.name[prefix..], filter.as_bytes());
-        let places = dated.of(kind).iter();
-        let mut found: Vec<&Ref> = places.filter_map(|&at| all.get(at as usize)).filter(matching).collect();
+        let indices = dated.of(kind).iter();
+        let mut found: Vec<&Ref> = indices.filter_map(|&at| all.get(at as usize)).filter(matching).collect();
         let default = self.repo.default_branch.as_str().as_bytes();
         if let Some(at) = found.iter().position(|found| found.name.as_slice() == default) {
             found[..=at].rotate_right(1);
@@ -131,9 +131,9 @@ fn sorted(refs: &Snapshot, times: HashMap<Oid, i64>, generation: Option<i64>) ->
         let prefix = kind.prefix().as_bytes();
         let first = refs.refs.partition_point(|found| found.name.as_slice() < prefix);
         let count = refs.prefixed(prefix).count();
-        let mut places: Vec<usize> = (first..first + count).collect();
-        places.sort_by(|&a, &b| newer(&refs.refs[a], &refs.refs[b], &times));
-        places.into_iter().filter_map(|place| u32::try_from(place).ok()).collect()
+        let mut indices: Vec<usize> = (first..first + count).collect();
+        indices.sort_by(|&a, &b| newer(&refs.refs[a], &refs.refs[b], &times));
+        indices.into_iter().filter_map(|index| u32::try_from(index).ok()).collect()
     };
     let complete = named(refs).all(|found| times.contains_key(&found.oid));
     Dated { generation, complete, branches: order(RefKind::Branch), tags: order(RefKind::Tag), times }

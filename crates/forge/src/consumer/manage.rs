@@ -27,7 +27,7 @@ pub enum SettleError {
     #[error("event {seq} is not a failed event of {consumer}; `abide events failures` lists failed events")]
     NotSetAside { consumer: String, seq: i64 },
     /// It failed again.
-    #[error("it failed again: {0}")]
+    #[error("the event failed again: {0}")]
     Again(String),
     /// The caller lacks permission, or an internal failure.
     #[error(transparent)]

@@ -150,12 +150,12 @@ impl Forge {
         &self.inner.tasks
     }
 
-    /// Tells waiting pushes of this process that a repository's lease was given back. A hint.
+    /// Wakes waiting pushes of this process after a repository's lease was released. A hint.
     pub(crate) fn lease_freed(&self) -> &Notify {
         &self.inner.lease_freed
     }
 
-    /// Counts the times that this process gave events their place. A hint for readers of the log: others do so too.
+    /// Counts the times that this process numbered events. A hint for readers of the log: others do so too.
     pub(crate) fn numbered(&self) -> &watch::Sender<u64> {
         &self.inner.numbered
     }
@@ -178,7 +178,7 @@ impl Forge {
 pub struct Caller {
     /// Who.
     pub actor: Actor,
-    /// What the token they came with is good for; `None` where no token is involved (SSH key, command line).
+    /// Scopes of the caller's token; `None` where no token is involved (SSH key, command line).
     pub scopes: Option<Scopes>,
     /// From where.
     pub ip: Option<IpAddr>,
@@ -197,7 +197,7 @@ impl Caller {
         Self::of(Actor::Anonymous, ip)
     }
 
-    /// Whoever runs the server, at its command line or by its clock.
+    /// The operator: command line and background jobs.
     pub fn operator() -> Self {
         Self::of(Actor::Operator, None)
     }
@@ -208,7 +208,7 @@ impl Caller {
     }
 
     /// Fails if the caller came with a token that is not made for this. Asked before anything is looked up, so that
-    /// the answer tells nothing.
+    /// the answer reveals nothing.
     pub fn ensure_scope(&self, needed: Scope) -> Result<(), Access> {
         match &self.scopes {
             Some(scopes) if !scopes.allow(needed) => Err(Access::Scope(needed)),
@@ -222,7 +222,7 @@ impl Caller {
         self.ensure_scope(Scope::Admin).map(|()| admin)
     }
 
-    /// Whose slots the caller takes where git works for them.
+    /// Client whose git slots the caller takes.
     pub fn client(&self) -> Client {
         match self.actor {
             Actor::Operator => Client::SERVER,

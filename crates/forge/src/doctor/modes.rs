@@ -94,6 +94,6 @@ mod tests {
         std::fs::set_permissions(data.path().join("repos"), Permissions::from_mode(0o755)).unwrap();
         assert_eq!(wide(data.path()).unwrap().len(), 4);
         std::fs::set_permissions(data.path(), Permissions::from_mode(0o700)).unwrap();
-        assert_eq!(wide(data.path()).unwrap().len(), 2, "behind a closed door a directory is closed");
+        assert_eq!(wide(data.path()).unwrap().len(), 2, "a directory below a closed one is closed");
     }
 }

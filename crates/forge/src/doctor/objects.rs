@@ -86,14 +86,14 @@ pub(super) async fn examine_tips(repo: &Repo, dir: &Path, findings: &mut Finding
 
 fn judge(repo: &Repo, dir: &Path, missing: Result<Vec<Oid>, GitError>, findings: &mut Findings) {
     match missing {
-        Ok(missing) => tell(repo, &missing, findings),
+        Ok(missing) => report_missing(repo, &missing, findings),
         // The repository may be gone meanwhile.
         Err(_) if !dir.join("HEAD").exists() => {}
         Err(error) => findings.add("objects", format!("{} (id {}): {error}", repo.slug(), repo.id)),
     }
 }
 
-fn tell(repo: &Repo, missing: &[Oid], findings: &mut Findings) {
+fn report_missing(repo: &Repo, missing: &[Oid], findings: &mut Findings) {
     let Some(first) = missing.first() else { return };
     let message = format!(
         "{} (id {}) lacks {} objects that its refs need, such as {first}; `abide doctor --deep --fix` looks for \

@@ -1,7 +1,7 @@
 //! Fetches: refs are answered from memory, packs are streamed through git.
 
+use super::ref_list::RefList;
 use super::snapshots::{self, Refs};
-use super::told::Told;
 use super::{AGENT, ProtocolVersion, Transport, ensure_directory, error_packet, moved_hint};
 use crate::context::standing::{ASK_EVERY, Standing};
 use crate::disk::{self, Writer};
@@ -51,25 +51,25 @@ enum Source {
 pub async fn admit(
     forge: &Forge,
     caller: &Caller,
-    door: &RepoLocator,
+    locator: &RepoLocator,
     transport: Transport,
 ) -> Result<FetchAdmission, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
     let admission =
         |source, hint| FetchAdmission { source, hint, client: caller.client(), standing: caller.standing.clone() };
-    match open(forge, caller, door, Action::RepoRead).await {
+    match open(forge, caller, locator, Action::RepoRead).await {
         Ok(repo) => {
-            let hint = moved_hint(forge, door, &repo, transport);
+            let hint = moved_hint(forge, locator, &repo, transport);
             Ok(admission(Source::Repo(Box::new(repo)), hint))
         }
-        Err(Access::NotFound) if waits(forge, door).await? => Ok(admission(Source::Nothing, None)),
+        Err(Access::NotFound) if waits(forge, locator).await? => Ok(admission(Source::Nothing, None)),
         Err(error) => Err(error),
     }
 }
 
 /// Whether this coordinate has a repository in purgatory and none that is served.
-async fn waits(forge: &Forge, door: &RepoLocator) -> Result<bool, Fault> {
-    let RepoLocator::Nostr { owner, identifier } = door else { return Ok(false) };
+async fn waits(forge: &Forge, locator: &RepoLocator) -> Result<bool, Fault> {
+    let RepoLocator::Nostr { owner, identifier } = locator else { return Ok(false) };
     let mut conn = forge.store().read().await?;
     if nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await?.is_some() {
         return Ok(false);
@@ -87,7 +87,11 @@ async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
 }
 
 /// First response to a client of a stateless transport.
-pub async fn advertisement(forge: &Forge, admission: &FetchAdmission, version: ProtocolVersion) -> Result<Told, Fault> {
+pub async fn advertisement(
+    forge: &Forge,
+    admission: &FetchAdmission,
+    version: ProtocolVersion,
+) -> Result<RefList, Fault> {
     first_words(forge, admission, version, true).await
 }
 
@@ -96,19 +100,19 @@ async fn first_words(
     admission: &FetchAdmission,
     version: ProtocolVersion,
     stateless: bool,
-) -> Result<Told, Fault> {
+) -> Result<RefList, Fault> {
     let capabilities = forge.git().upload_capabilities().await?;
     if version == ProtocolVersion::V2 {
-        return Ok(Told::Whole(Some(advertise::upload_pack_v2(capabilities))));
+        return Ok(RefList::Whole(Some(advertise::upload_pack_v2(capabilities))));
     }
     let refs = refs(forge, &admission.source).await?;
-    Ok(Told::of(advertise::upload_pack(refs, capabilities, version, stateless)))
+    Ok(RefList::of(advertise::upload_pack(refs, capabilities, version, stateless)))
 }
 
 /// Response to one request.
 pub enum Answer {
     /// It comes from refs.
-    Refs(Told),
+    Refs(RefList),
     /// Produced by git while it is read. Dropping it kills git.
     Stream(Box<Hinted<Pumped>>),
 }
@@ -137,7 +141,7 @@ async fn make_answer(
     if version == ProtocolVersion::V2 {
         let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
         if let V2Request::LsRefs(request) = request {
-            return Ok(Answer::Refs(Told::of(advertise::ls_refs(refs(forge, &admission.source).await?, request))));
+            return Ok(Answer::Refs(RefList::of(advertise::ls_refs(refs(forge, &admission.source).await?, request))));
         }
     }
     // Read the whole request before taking a slot: a client that stalls holds none.
@@ -202,7 +206,7 @@ struct Talk<'a, W> {
 impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     async fn hold(&mut self, input: impl AsyncRead + Unpin) -> Result<(), Fault> {
         let first = first_words(self.forge, self.admission, self.version, false).await?;
-        self.say(first).await?;
+        self.send_list(first).await?;
         let mut reader = PacketReader::new(Paced::new(input, self.forge.patience()));
         if self.version != ProtocolVersion::V2 {
             return self.go_on(reader).await;
@@ -215,15 +219,15 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
             let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
             if let V2Request::LsRefs(request) = request {
                 let refs = refs(self.forge, &self.admission.source).await;
-                let refs = self.or_told(refs).await?;
-                self.say(Told::of(advertise::ls_refs(refs, request))).await?;
+                let refs = self.or_report(refs).await?;
+                self.send_list(RefList::of(advertise::ls_refs(refs, request))).await?;
                 continue;
             }
             let Some(request) = self.request(&mut reader).await? else { return Ok(()) };
             let call = call(self.forge, self.admission, self.version).await;
-            let call = self.or_told(call).await?;
+            let call = self.or_report(call).await?;
             let spawned = upload::spawn(self.forge.git(), &call, request).await;
-            let answer = self.or_told(spawned).await?;
+            let answer = self.or_report(spawned).await?;
             upload::send(answer, &mut self.output, patience).await?;
             patience = Patience::new(UNPACKING.max(patience.full()), patience.bytes_per_second());
         }
@@ -233,12 +237,12 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     async fn go_on<R: AsyncRead + Unpin>(&mut self, mut reader: PacketReader<Paced<R>>) -> Result<(), Fault> {
         let Some(opening) = self.request(&mut reader).await? else { return Ok(()) };
         let call = call(self.forge, self.admission, self.version).await;
-        let call = self.or_told(call).await?;
+        let call = self.or_report(call).await?;
         let (rest, paced) = reader.into_parts();
         let input = std::io::Cursor::new(rest).chain(paced.into_inner());
         let served = upload::serve(self.forge.git(), &call, opening, input, &mut self.output).await;
         match served {
-            Err(busy @ GitError::Busy { .. }) => self.or_told::<()>(Err(busy)).await,
+            Err(busy @ GitError::Busy { .. }) => self.or_report::<()>(Err(busy)).await,
             served => Ok(served?),
         }
     }
@@ -250,31 +254,31 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     ) -> Result<Option<upload::Request>, Fault> {
         let most = longest_request(self.forge, self.admission);
         let request = upload::read_section(self.forge.git(), self.admission.client, reader, most).await;
-        let request = self.or_told(request).await?;
+        let request = self.or_report(request).await?;
         if request.is_some() {
             metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
         }
         Ok(request)
     }
 
-    /// Tells the client why there is no answer. One that went away is told nothing.
-    async fn or_told<T>(&mut self, outcome: Result<T, impl Into<Fault>>) -> Result<T, Fault> {
+    /// Reports a failure to the client, unless the client has disconnected.
+    async fn or_report<T>(&mut self, outcome: Result<T, impl Into<Fault>>) -> Result<T, Fault> {
         let fault = match outcome {
             Ok(value) => return Ok(value),
             Err(error) => error.into(),
         };
         if !fault.is_clients() {
-            let words = error_packet(&fault.told());
+            let words = error_packet(&fault.public_message());
             upload::send_piece(&mut self.output, &words, &mut self.forge.patience()).await?;
         }
         Err(fault)
     }
 
-    async fn say(&mut self, told: Told) -> Result<(), Fault> {
-        let held = told.hold(self.admission.client);
-        let _held = self.or_told(held).await?;
+    async fn send_list(&mut self, list: RefList) -> Result<(), Fault> {
+        let held = list.hold(self.admission.client);
+        let _held = self.or_report(held).await?;
         let mut patience = self.forge.patience();
-        for piece in told {
+        for piece in list {
             upload::send_piece(&mut self.output, &piece, &mut patience).await?;
         }
         Ok(())
@@ -293,12 +297,12 @@ async fn call(forge: &Forge, admission: &FetchAdmission, protocol: ProtocolVersi
 }
 
 /// First response to a pushing client.
-pub(super) async fn push_advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<Told, Fault> {
+pub(super) async fn push_advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<RefList, Fault> {
     let refs = snapshots::read(forge, repo).await?;
-    Ok(Told::of(advertise::receive_pack(refs, AGENT, version)))
+    Ok(RefList::of(advertise::receive_pack(refs, AGENT, version)))
 }
 
 /// First response to a client that pushes to a repository without git data.
-pub(super) fn empty_push_advertisement(version: ProtocolVersion) -> Told {
-    Told::of(advertise::receive_pack(Refs::nothing(), AGENT, version))
+pub(super) fn empty_push_advertisement(version: ProtocolVersion) -> RefList {
+    RefList::of(advertise::receive_pack(Refs::nothing(), AGENT, version))
 }

@@ -94,8 +94,8 @@ async fn write_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreErro
 /// Runs a blocking inspection of a directory.
 async fn looked<T: Send + 'static>(dir: &Path, look: fn(&Path) -> Result<T, GitError>) -> Result<T, Fault> {
     let dir = dir.to_owned();
-    let told = tokio::task::spawn_blocking(move || look(&dir)).await;
-    Ok(told.map_err(|error| Fault::Internal(format!("looking into a repository was interrupted: {error}")))??)
+    let looked = tokio::task::spawn_blocking(move || look(&dir)).await;
+    Ok(looked.map_err(|error| Fault::Internal(format!("looking into a repository was interrupted: {error}")))??)
 }
 
 /// Packs refs if no push is running; otherwise the next maintenance run does.

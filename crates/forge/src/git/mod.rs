@@ -2,7 +2,7 @@
 //!
 //! * [`fetch`]: refs from a snapshot in memory, packs streamed through git.
 //! * [`push`]: our own receive pipeline; `push/apply.rs` is the part that must reach its end.
-//! * [`snapshots`]: refs by generation, [`Told`] how clients hear of them. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
+//! * [`snapshots`]: refs by generation, [`RefList`] sends them to clients. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
 //!   quick.
 
 mod drain;
@@ -10,8 +10,8 @@ pub mod fetch;
 pub mod maintain;
 pub mod push;
 pub mod reconcile;
+mod ref_list;
 pub mod snapshots;
-mod told;
 
 use crate::open::{self, RepoLocator};
 use crate::{Fault, Forge};
@@ -25,7 +25,7 @@ pub use abide_git::ProtocolVersion;
 pub use abide_git::advertise::service as service_header;
 pub use abide_git::report::error_packet;
 pub use drain::drain;
-pub use told::Told;
+pub use ref_list::RefList;
 
 /// Transport of a fetch or push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +47,13 @@ impl Transport {
 }
 
 /// Hint for a client that used an old name: it keeps working, but there is a current one.
-fn moved_hint(forge: &Forge, door: &RepoLocator, repo: &Repo, transport: Transport) -> Option<String> {
+fn moved_hint(forge: &Forge, locator: &RepoLocator, repo: &Repo, transport: Transport) -> Option<String> {
     let settings = forge.settings();
     let base = match transport {
         Transport::Ssh => &settings.ssh_url,
         Transport::Http | Transport::Server => &settings.public_url,
     };
-    open::moved(door, repo).then(|| format!("this repository moved to {base}/{}.git", repo.slug()))
+    open::moved(locator, repo).then(|| format!("this repository moved to {base}/{}.git", repo.slug()))
 }
 
 /// Creates the bare directory if a crash right after the row's creation left it out.

@@ -39,7 +39,7 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
         }
         Parsed::Deletion(request) => deletion::admit(forge, event, request, allowance).await,
         Parsed::Profile | Parsed::Related => {
-            Err(Fault::Internal("an event came to the wrong door: the relay decides about it".into()))
+            Err(Fault::Internal("an event was passed to the wrong handler: the relay judges it".into()))
         }
     }
 }

@@ -312,14 +312,14 @@ async fn build(
         // Another task was faster; the repository is served by now.
         return Ok(Aligned::Nothing);
     };
-    // Delete the directory of an earlier attempt: nobody was told about it.
+    // Delete the directory of an earlier attempt: no client knows of it.
     bare::remove_repo(forge.layout(), id).await?;
-    let places = match &*objects {
+    let object_dirs = match &*objects {
         Objects::Here => Vec::new(),
         Objects::Received(_, objects) => objects.area().map(Path::to_owned).into_iter().collect(),
         Objects::Of(source, _) => vec![forge.layout().repo(*source)],
     };
-    let mut plan = match decide(forge, coordinate, order, &View::of(&Snapshot::empty(), places)).await? {
+    let mut plan = match decide(forge, coordinate, order, &View::of(&Snapshot::empty(), object_dirs)).await? {
         Decision::Go(plan) => plan,
         Decision::Nothing => return Ok(Aligned::Nothing),
         Decision::Refuse(reason) => return Ok(Aligned::Refused(reason)),

@@ -56,8 +56,8 @@ impl By {
 
 /// Serves the waiting pull requests whose commit this repository has by now: the job. A failure of one does not keep the
 /// others back; the last fault is returned. If git is busy, the others are not tried, and the job is retried.
-pub(super) async fn release(forge: &Forge, place: &Coordinate) -> Result<(), Fault> {
-    release_all(forge, place, By::Job).await
+pub(super) async fn release(forge: &Forge, coordinate: &Coordinate) -> Result<(), Fault> {
+    release_all(forge, coordinate, By::Job).await
 }
 
 /// As [`release`], for a push or a state that is written and not yet answered. If git is busy, or if there are many pull
@@ -66,27 +66,27 @@ pub(super) async fn release(forge: &Forge, place: &Coordinate) -> Result<(), Fau
 /// Boxed, because an alignment calls this function, and a released pull request is an alignment in turn.
 pub(crate) fn release_after<'a>(
     forge: &'a Forge,
-    place: &'a Coordinate,
+    coordinate: &'a Coordinate,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
     Box::pin(async move {
-        if let Err(fault) = release_all(forge, place, By::Sender).await {
-            tracing::warn!(error = %fault, identifier = place.identifier, "cannot release waiting pull requests yet");
+        if let Err(fault) = release_all(forge, coordinate, By::Sender).await {
+            tracing::warn!(error = %fault, identifier = coordinate.identifier, "cannot release waiting pull requests yet");
         }
     })
 }
 
-async fn release_all(forge: &Forge, place: &Coordinate, by: By) -> Result<(), Fault> {
+async fn release_all(forge: &Forge, coordinate: &Coordinate, by: By) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
-    let owner = place.owner.as_bytes();
-    let (rows, _) = pr_events::of_repo(&mut conn, owner, &place.identifier, LOOKED_AT).await?;
+    let owner = coordinate.owner.as_bytes();
+    let (rows, _) = pr_events::of_repo(&mut conn, owner, &coordinate.identifier, LOOKED_AT).await?;
     let waiting: Vec<_> = rows.into_iter().filter(|row| row.pubkey.is_some()).collect();
     if waiting.is_empty() {
         return Ok(());
     }
-    let repo = nostr::repos::by_coordinate(&mut conn, owner, &place.identifier, None).await?;
+    let repo = nostr::repos::by_coordinate(&mut conn, owner, &coordinate.identifier, None).await?;
     drop(conn);
     let Some(repo) = repo.filter(Repo::is_live) else { return Ok(()) };
-    let view = View { refs: BTreeMap::new(), head: None, places: vec![forge.layout().repo(repo.id)] };
+    let view = View { refs: BTreeMap::new(), head: None, object_dirs: vec![forge.layout().repo(repo.id)] };
     let wanted: HashSet<Oid> = waiting.iter().map(|row| row.commit).collect();
     let here = view.present(wanted).await?;
     // In the order in which they came: an update comes after its pull request.
@@ -105,7 +105,7 @@ async fn release_all(forge: &Forge, place: &Coordinate, by: By) -> Result<(), Fa
         }
     }
     if by == By::Sender && (busy || served && arrived.next().is_some()) {
-        let input = (place.owner.to_bytes(), place.identifier.clone());
+        let input = (coordinate.owner.to_bytes(), coordinate.identifier.clone());
         let queued: Result<(), StoreError> = forge
             .store()
             .write(input, |tx, (owner, identifier)| Box::pin(settle::enqueue_named(tx, owner, identifier)))

@@ -105,7 +105,7 @@ async fn steps(conn: &mut Conn, event: &Event) -> Result<i64, StoreError> {
     Ok(links.iter().map(|link| steps_beyond(kind, link.steps, link.is_repo)).min().unwrap_or(own_steps(kind)))
 }
 
-/// Notes the distance of an event that is served from now on, where its kind alone does not tell.
+/// Notes the distance of an event that is served from now on, where its kind alone does not decide.
 async fn note_steps(tx: &mut Tx, event: &Event, steps: i64) -> Result<(), StoreError> {
     if steps > own_steps(event.kind.as_u16()) {
         nostr::relations::note_steps(tx, event.id.as_bytes(), steps).await?;

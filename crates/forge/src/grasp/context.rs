@@ -120,7 +120,7 @@ impl GraspContext {
             context.load_states(settings, conn, identifier, &authors).await?;
         }
         // A waiting state of a suspended account allows nothing. A stored state of a suspended account still holds the
-        // refs in place: without it, an older state of somebody else would become authoritative and move them back.
+        // refs as they are: without it, an older state of somebody else would become authoritative and move them back.
         context.waiting.retain(|said| !context.signers.is_suspended(&said.state.author));
         Ok(context)
     }

@@ -101,7 +101,7 @@ fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Time
 
 /// The sender's address as the caps count it: one network where a sender has many addresses.
 fn address(from: Option<IpAddr>) -> Option<String> {
-    from.map(|ip| throttle::place(Some(ip)))
+    from.map(|ip| throttle::network(Some(ip)))
 }
 
 fn id(id: &EventId) -> [u8; 32] {

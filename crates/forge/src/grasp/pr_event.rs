@@ -48,7 +48,7 @@ pub(super) async fn again(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
     let allowance = Allowance::unlimited(event.pubkey);
     let arrival = Arrival { proposed, from: None, allowance: &allowance, by: By::Job };
     if let Answer::Refused(refusal) = decide(forge, &event, &arrival).await? {
-        tracing::info!(event = %id, reason = %refusal, "a proposal that waits cannot be served");
+        tracing::info!(event = %id, reason = %refusal, "a waiting PR event cannot be served");
     }
     Ok(true)
 }

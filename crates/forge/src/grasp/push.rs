@@ -91,28 +91,28 @@ pub(crate) struct View {
     pub refs: BTreeMap<RefName, Oid>,
     pub head: Option<RefName>,
     /// The repository's directory and the areas beside it.
-    pub places: Vec<PathBuf>,
+    pub object_dirs: Vec<PathBuf>,
 }
 
 impl View {
     /// A view of a snapshot.
-    pub(crate) fn of(refs: &Snapshot, places: Vec<PathBuf>) -> Self {
+    pub(crate) fn of(refs: &Snapshot, object_dirs: Vec<PathBuf>) -> Self {
         let named = |name: &[u8]| std::str::from_utf8(name).ok()?.parse::<RefName>().ok();
         let head = match &refs.head {
             Head::Symbolic(name) => named(name),
             Head::Detached(_) | Head::Unset => None,
         };
         let refs = refs.refs.iter().filter_map(|found| Some((named(&found.name)?, found.oid))).collect();
-        Self { refs, head, places }
+        Self { refs, head, object_dirs }
     }
 
     /// The objects out of `oids` that are present.
     pub(super) async fn present(&self, oids: HashSet<Oid>) -> Result<HashSet<Oid>, Fault> {
-        let places = self.places.clone();
+        let object_dirs = self.object_dirs.clone();
         let looked = tokio::task::spawn_blocking(move || {
             let mut found = HashSet::new();
-            for place in &places {
-                found.extend(read::present(place, oids.iter().copied())?);
+            for dir in &object_dirs {
+                found.extend(read::present(dir, oids.iter().copied())?);
             }
             Ok::<_, abide_git::GitError>(found)
         });
@@ -148,7 +148,7 @@ pub(super) fn objects_of(state: &RepoState) -> impl Iterator<Item = Oid> {
 /// them.
 pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo, client: Client) -> Result<bool, Fault> {
     let dir = forge.layout().repo(repo.id);
-    let view = View { refs: BTreeMap::new(), head: None, places: vec![dir.clone()] };
+    let view = View { refs: BTreeMap::new(), head: None, object_dirs: vec![dir.clone()] };
     let here = view.present(objects_of(state).collect()).await?;
     if missing(state, &Known { view: &view, here }).next().is_some() {
         return Ok(false);
@@ -165,14 +165,20 @@ pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo, c
 }
 
 /// Decides what an order does to a repository as it is now.
-pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, view: &View) -> Result<Decision, Fault> {
+pub(crate) async fn decide(
+    forge: &Forge,
+    coordinate: &Coordinate,
+    order: &Order,
+    view: &View,
+) -> Result<Decision, Fault> {
     if let Order::Push(updates) = order {
-        return decide_again(sort_push(forge, place, updates, view).await?);
+        return decide_again(sort_push(forge, coordinate, updates, view).await?);
     }
     let mut conn = forge.store().read().await?;
-    let context = GraspContext::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
+    let context =
+        GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
     drop(conn);
-    if let Err(refusal) = takes_changes(&context, place) {
+    if let Err(refusal) = takes_changes(&context, coordinate) {
         // The ref of a deleted PR event is removed even if the owner is suspended.
         let goes = matches!(order, Order::Forget(_)) && refusal == PushRefusal::OwnerSuspended;
         if !goes {
@@ -188,7 +194,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
             if is_suspended(forge, &state.author).await? {
                 return Ok(Decision::refuse(&PushRefusal::SignerSuspended));
             }
-            let rules = context.candidates(place.owner, None, |candidates| {
+            let rules = context.candidates(coordinate.owner, None, |candidates| {
                 let allowed = candidates.maintainers.contains(&state.author) && state.tracks();
                 allowed && !candidates.supersede(&state)
             });
@@ -231,10 +237,10 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
 }
 
 /// Whether a repository is announced and accepts changes.
-fn takes_changes(context: &GraspContext, place: &Coordinate) -> Result<(), PushRefusal> {
-    match context.of(place.owner).filter(|known| known.repo_id().is_some()) {
+fn takes_changes(context: &GraspContext, coordinate: &Coordinate) -> Result<(), PushRefusal> {
+    match context.of(coordinate.owner).filter(|known| known.repo_id().is_some()) {
         None => Err(PushRefusal::NoAnnouncement),
-        Some(_) if context.is_suspended(&place.owner) => Err(PushRefusal::OwnerSuspended),
+        Some(_) if context.is_suspended(&coordinate.owner) => Err(PushRefusal::OwnerSuspended),
         Some(known) if known.is_archived() => Err(PushRefusal::Archived),
         Some(_) => Ok(()),
     }
@@ -254,25 +260,26 @@ fn decide_again(sorted: Sorted) -> Result<Decision, Fault> {
 /// Judges the refs of a push, each by its own rule. Branches and tags follow one state together.
 pub(crate) async fn sort_push(
     forge: &Forge,
-    place: &Coordinate,
+    coordinate: &Coordinate,
     updates: &[RefUpdate],
     view: &View,
 ) -> Result<Sorted, Fault> {
     let mut conn = forge.store().read().await?;
-    let context = GraspContext::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
+    let context =
+        GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
     drop(conn);
-    if let Err(refusal) = takes_changes(&context, place) {
+    if let Err(refusal) = takes_changes(&context, coordinate) {
         return Ok(Sorted::refuse_all(updates, &refusal));
     }
     let commands = sort(updates);
     let mut sorted = Sorted::default();
     sorted.refused.extend(commands.refused.iter().map(|(name, refusal)| (name.clone(), refusal.to_string())));
     let mut plan = Plan::default();
-    let serves = context.of(place.owner).is_some_and(|known| matches!(known.stage, Stage::Served(_)));
+    let serves = context.of(coordinate.owner).is_some_and(|known| matches!(known.stage, Stage::Served(_)));
     for update in &commands.events {
-        judge_event_ref(forge, (place, serves), update, view, &mut plan, &mut sorted).await?;
+        judge_event_ref(forge, (coordinate, serves), update, view, &mut plan, &mut sorted).await?;
     }
-    match follow_state(forge, place, &context, &commands.state, view, &mut plan).await? {
+    match follow_state(forge, coordinate, &context, &commands.state, view, &mut plan).await? {
         Ok(()) => sorted.allowed.extend(commands.state),
         Err(reason) => sorted.refused.extend(commands.state.into_iter().map(|update| (update.name, reason.clone()))),
     }
@@ -284,7 +291,7 @@ pub(crate) async fn sort_push(
 /// Judges a push to the ref of an event, in a repository that is served or waits.
 async fn judge_event_ref(
     forge: &Forge,
-    (place, serves): (&Coordinate, bool),
+    (coordinate, serves): (&Coordinate, bool),
     update: &RefUpdate,
     view: &View,
     plan: &mut Plan,
@@ -293,7 +300,7 @@ async fn judge_event_ref(
     let Some(id) = event_of(&update.name) else { return Ok(()) };
     let known = known_pr_event(forge, &id).await?;
     let named = match &known.event {
-        Some(event) => named(forge, event, known.known, (place, serves)).await?,
+        Some(event) => named(forge, event, known.known, (coordinate, serves)).await?,
         None => Named::Here,
     };
     match event_ref(known.known, named, update.new) {
@@ -321,10 +328,10 @@ async fn named(
     forge: &Forge,
     event: &Event,
     known: KnownEvent,
-    (place, serves): (&Coordinate, bool),
+    (coordinate, serves): (&Coordinate, bool),
 ) -> Result<Named, Fault> {
     let repos = PrEvent::parse(event).map(|pr_event| pr_event.repos).unwrap_or_default();
-    if !repos.iter().any(|repo| Coordinate::from(repo) == *place) {
+    if !repos.iter().any(|repo| Coordinate::from(repo) == *coordinate) {
         return Ok(Named::Elsewhere);
     }
     // One that is served takes it itself.
@@ -338,7 +345,7 @@ async fn named(
 /// Adds the updates of the state that these commands match; returns the reason if no state matches.
 async fn follow_state(
     forge: &Forge,
-    place: &Coordinate,
+    coordinate: &Coordinate,
     context: &GraspContext,
     commands: &[RefUpdate],
     view: &View,
@@ -347,17 +354,18 @@ async fn follow_state(
     if commands.is_empty() {
         return Ok(Ok(()));
     }
-    let wanted = context.candidates(place.owner, None, |candidates| {
+    let wanted = context.candidates(coordinate.owner, None, |candidates| {
         let states = candidates.stored.iter().chain(candidates.waiting);
         states.filter(|state| candidates.maintainers.contains(&state.author)).flat_map(objects_of).collect()
     });
     let here = view.present(wanted).await?;
-    let chosen =
-        context.candidates(place.owner, None, |candidates| match fit(commands, candidates, &Known { view, here }) {
+    let chosen = context.candidates(coordinate.owner, None, |candidates| {
+        match fit(commands, candidates, &Known { view, here }) {
             Ok(Fit::NoChange) => Ok(None),
             Ok(Fit::Stored(state) | Fit::Waiting(state)) => Ok(Some(state.clone())),
             Err(refusal) => Err(refusal),
-        });
+        }
+    });
     let state = match chosen {
         Err(refusal) => return Ok(Err(refusal.to_string())),
         Ok(None) => return Ok(Ok(())),
@@ -434,14 +442,14 @@ impl Waits {
 
 /// Extends the expiry of the events that allow a push, and of its repository's announcement, so that they cannot expire
 /// during the push.
-pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> Result<(), Fault> {
+pub(crate) async fn raise(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> Result<(), Fault> {
     let until = forge.settings().grasp.expiry.after_push;
     let enough = forge.clock().now().plus(until);
     let mut conn = forge.store().read().await?;
     // A push usually follows its event at once, so there is nothing to write.
     let mut short = false;
     if waits.announcement {
-        let waiting = purgatory::announcement(&mut conn, place.owner.as_bytes(), &place.identifier).await?;
+        let waiting = purgatory::announcement(&mut conn, coordinate.owner.as_bytes(), &coordinate.identifier).await?;
         short |= waiting.is_some_and(|entry| entry.expires_at < enough);
     }
     if let Some(state) = waits.state {
@@ -456,14 +464,15 @@ pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> R
     if !short {
         return Ok(());
     }
-    let input = (place.clone(), waits.clone(), until);
+    let input = (coordinate.clone(), waits.clone(), until);
     forge
         .store()
-        .write(input, |tx, (place, waits, until)| {
+        .write(input, |tx, (coordinate, waits, until)| {
             Box::pin(async move {
                 let until = tx.now().plus(*until);
                 if waits.announcement {
-                    purgatory::raise_announcement(tx, &place.owner.to_bytes(), &place.identifier, until).await?;
+                    purgatory::raise_announcement(tx, &coordinate.owner.to_bytes(), &coordinate.identifier, until)
+                        .await?;
                 }
                 if let Some(state) = waits.state {
                     purgatory::raise_state(tx, state.as_bytes(), until).await?;

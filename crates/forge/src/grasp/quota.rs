@@ -475,8 +475,8 @@ pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Ne
     };
     let counted: Result<(), StoreError> = counted.await;
     if let Err(error) = counted {
-        // The PR event is served, and its sender is told so.
-        tracing::warn!(%error, "refs of a proposal are not counted for its network");
+        // The PR event is served, and its sender gets OK.
+        tracing::warn!(%error, "refs of a PR event are not counted for its network");
     }
 }
 

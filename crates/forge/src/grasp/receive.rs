@@ -318,7 +318,7 @@ async fn apply(
             continue;
         }
         let outcome = match one.ready.release(forge).await {
-            Ok(outcome) => told(outcome),
+            Ok(outcome) => release_result(outcome),
             Err(fault) => Err(uncertain(&fault)),
         };
         released |= outcome.is_ok();
@@ -349,12 +349,12 @@ fn refuse(verdicts: &mut Verdicts, name: &RefName, outcome: Result<(), String>, 
 
 /// A fault of ours before a ref was touched, for whoever pushes.
 fn untouched(fault: &Fault) -> String {
-    Stopped::told(fault, "the server failed; this ref was not changed, try again later")
+    Stopped::reason_for(fault, "the server failed; this ref was not changed, try again later")
 }
 
 /// A fault of ours while a ref was written, for whoever pushes.
 fn uncertain(fault: &Fault) -> String {
-    Stopped::told(fault, Stopped::UNCERTAIN)
+    Stopped::reason_for(fault, Stopped::UNCERTAIN)
 }
 
 /// Aligns the repository, and every other that the same state governs.
@@ -388,12 +388,12 @@ async fn prepare(
     let prepared = spread::prepare(forge, event, commit, &source, targets, &target.bringer()).await?;
     Ok(match prepared {
         Ok(ready) => Ok(ReadyPart { id: event.id, ready, _part: part }),
-        Err(not) => Err(told(not).err().unwrap_or_else(|| WITHDRAWN.to_owned())),
+        Err(not) => Err(release_result(not).err().unwrap_or_else(|| WITHDRAWN.to_owned())),
     })
 }
 
-/// What whoever pushes hears of the release of a PR event.
-fn told(released: Released) -> Result<(), String> {
+/// Report to the client about the release of a PR event.
+fn release_result(released: Released) -> Result<(), String> {
     match released {
         Released::Done => Ok(()),
         Released::Incomplete => {
@@ -478,5 +478,5 @@ async fn release_known(
     let (targets, _) = spread::targets(forge, &pr_event.repos).await?;
     let source = Source::Area(key.to_owned(), Some(target.id));
     let released = spread::release(forge, &event, commit, &source, targets, &target.bringer()).await?;
-    Ok(told(released))
+    Ok(release_result(released))
 }

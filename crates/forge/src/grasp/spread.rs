@@ -197,9 +197,9 @@ impl Ready {
 /// Why a repository refuses a PR event as it is now.
 async fn refusal(forge: &Forge, order: &Order, target: &Target, objects: &Objects) -> Result<Option<String>, Fault> {
     let refs = snapshots::read(forge, &target.repo).await?;
-    let mut places = vec![forge.layout().repo(target.repo.id)];
-    places.extend(area_of(objects).map(Path::to_owned));
-    Ok(match decide(forge, &target.coordinate, order, &View::of(&refs, places)).await? {
+    let mut object_dirs = vec![forge.layout().repo(target.repo.id)];
+    object_dirs.extend(area_of(objects).map(Path::to_owned));
+    Ok(match decide(forge, &target.coordinate, order, &View::of(&refs, object_dirs)).await? {
         Decision::Refuse(reason) => Some(format!("{}: {reason}", target.coordinate.identifier)),
         Decision::Go(_) | Decision::Nothing => None,
     })
@@ -259,18 +259,18 @@ async fn write<'a>(
             Err(fault) if !served => return Err(fault),
             Ok(Aligned::Refused(reason)) => {
                 late = true;
-                tell_of_delay(target, &reason);
+                log_delay(target, &reason);
             }
             Err(fault) => {
                 late = true;
-                tell_of_delay(target, &fault.to_string());
+                log_delay(target, &fault.to_string());
             }
         }
     }
     Ok(if late { Written::Some } else { Written::All })
 }
 
-fn tell_of_delay(target: &Target, reason: &str) {
+fn log_delay(target: &Target, reason: &str) {
     tracing::info!(
         repo = target.repo.id.get(),
         reason,
@@ -302,7 +302,7 @@ impl<'a> Staging<'a> {
         if holds(forge, target.repo.id, &self.update, client).await? {
             return Ok(Some(Objects::Here));
         }
-        let mut places = Vec::new();
+        let mut object_dirs = Vec::new();
         let origin = match source {
             Source::Repo(origin) => Some(*origin),
             Source::Area(key, origin) => {
@@ -312,7 +312,7 @@ impl<'a> Staging<'a> {
                 if refused.is_empty() {
                     return Ok(Some(Objects::Received(incoming_key(forge), objects)));
                 }
-                places.push(forge.layout().incoming(key).join("objects"));
+                object_dirs.push(forge.layout().incoming(key).join("objects"));
                 *origin
             }
         };
@@ -320,11 +320,11 @@ impl<'a> Staging<'a> {
         let is_named =
             |origin: &RepoId| *origin != target.repo.id && named.iter().any(|other| other.repo.id == *origin);
         let Some(origin) = origin.filter(is_named) else { return Ok(None) };
-        places.push(forge.layout().repo(origin).join("objects"));
+        object_dirs.push(forge.layout().repo(origin).join("objects"));
 
         let key = incoming_key(forge);
         let incoming = Incoming::create(forge.git(), forge.layout(), target.repo.id, &key).await?.of(client);
-        match self.copy(&incoming, &places, target).await {
+        match self.copy(&incoming, &object_dirs, target).await {
             Ok(true) => {}
             Ok(false) | Err(Fault::Git(GitError::Failed { .. } | GitError::UsedUp { .. })) => return Ok(None),
             Err(fault) => return Err(fault),
@@ -334,13 +334,13 @@ impl<'a> Staging<'a> {
     }
 
     /// Copies the objects that a repository lacks; `false` if they exceed the remaining bytes.
-    async fn copy(&mut self, incoming: &Incoming, places: &[PathBuf], target: &Target) -> Result<bool, Fault> {
+    async fn copy(&mut self, incoming: &Incoming, object_dirs: &[PathBuf], target: &Target) -> Result<bool, Fault> {
         let refs = snapshots::read(self.forge, &target.repo).await?;
         let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
-        let bytes = incoming.weigh(places, &[self.commit], &known).await?;
+        let bytes = incoming.weigh(object_dirs, &[self.commit], &known).await?;
         let Some(left) = self.left.checked_sub(bytes) else { return Ok(false) };
         ensure_room_for(self.forge, writer(self.client), bytes)?;
-        incoming.fill(places, &[self.commit], &known).await?;
+        incoming.fill(object_dirs, &[self.commit], &known).await?;
         self.left = left;
         Ok(true)
     }
@@ -387,20 +387,20 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
                 ready.push(target);
                 staged.push(objects);
             }
-            None => tell_of_delay(target, "its commit is not complete there"),
+            None => log_delay(target, "its commit is not complete there"),
         }
     }
     let (order, reservation) = (Order::PrEvent(Box::new(event.clone()), commit), id.to_hex());
     let bringer = Bringer::server_for(client).paying_from(&reservation);
     let reserved = reserve(forge, &event, &staged, &bringer, &reservation).await?;
     if let Err(refusal) = reserved {
-        return Err(Fault::Internal(format!("a proposal has not reached all its repositories: {}", refusal.reason)));
+        return Err(Fault::Internal(format!("a PR event has not reached all its repositories: {}", refusal.reason)));
     }
     let mut late = None;
     for (target, objects) in ready.into_iter().zip(staged) {
         let aligned = align(forge, &target.coordinate, order.clone(), objects, bringer.clone()).await?;
         if let Aligned::Refused(reason) = aligned {
-            tell_of_delay(target, &reason);
+            log_delay(target, &reason);
             late = Some(reason);
         }
     }
@@ -409,7 +409,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
             give_back(forge, &reservation).await;
             Ok(())
         }
-        Some(reason) => Err(Fault::Internal(format!("a proposal has not reached all its repositories: {reason}"))),
+        Some(reason) => Err(Fault::Internal(format!("a PR event has not reached all its repositories: {reason}"))),
     }
 }
 

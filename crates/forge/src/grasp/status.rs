@@ -26,7 +26,7 @@ const OTHERS: i64 = 20;
 /// Bytes of states that are listed, of maintainers and of others.
 const STATE_BYTES: i64 = 4 << 20;
 
-/// Bytes of states that a page tells of: one of the largest size.
+/// Bytes of states that a page shows: one of the largest size.
 const PAGE_BYTES: i64 = 1 << 20;
 
 /// Status of a key's repository.
@@ -170,7 +170,7 @@ async fn states(
     if others.is_empty() {
         return Ok(Vec::new());
     }
-    // What is read from here on is bounded, but not small.
+    // The following reads are bounded, but not small.
     let _slot = browse::Shared::of(forge).heavy(client).await?;
     let mut conn = forge.store().read().await?;
     let context = GraspContext::load(settings, &mut conn, identifier, *owner).await?;
@@ -181,14 +181,14 @@ async fn states(
     drop(conn);
     // States of strangers come last, so that they cannot push the others off the list.
     rows.extend(others.into_iter().filter(|row| !authorised(row)));
-    let places = |author| {
+    let object_dirs = |author| {
         let served = context.ruled_by(author).filter_map(|known| match &known.stage {
             Stage::Served(repo) => Some(forge.layout().repo(repo.id)),
             Stage::Waiting(..) | Stage::Beside => None,
         });
         served.collect()
     };
-    waiting_states(settings, rows, &maintainers, places).await
+    waiting_states(settings, rows, &maintainers, object_dirs).await
 }
 
 /// The newest states of a repository's maintainers that wait beside it, for its pages: `most` of them, and no more than one of
@@ -219,13 +219,13 @@ async fn waiting_states(
     settings: &GraspSettings,
     rows: Vec<purgatory::State>,
     maintainers: &BTreeSet<PublicKey>,
-    places: impl Fn(PublicKey) -> Vec<PathBuf>,
+    object_dirs: impl Fn(PublicKey) -> Vec<PathBuf>,
 ) -> Result<Vec<WaitingState>, Fault> {
     let texts = rows.iter().map(|row| row.json.clone()).collect();
     let mut states = Vec::new();
     for (row, said) in rows.iter().zip(context::read(settings, texts, context::said).await?) {
         let Some(said) = said else { continue };
-        let here = here(places(said.state.author), objects_of(&said.state).collect()).await?;
+        let here = here(object_dirs(said.state.author), objects_of(&said.state).collect()).await?;
         let lacking = |id: &ObjectId| id.sha1().is_none_or(|oid| !here.contains(&oid));
         let missing: Vec<_> = said.state.refs.iter().filter(|(_, id)| lacking(id)).collect();
         states.push(WaitingState {
@@ -271,11 +271,11 @@ fn npub(key: [u8; 32]) -> String {
 }
 
 /// Which of these objects are in one of these repositories.
-async fn here(places: Vec<PathBuf>, oids: Vec<abide_core::Oid>) -> Result<HashSet<abide_core::Oid>, Fault> {
+async fn here(object_dirs: Vec<PathBuf>, oids: Vec<abide_core::Oid>) -> Result<HashSet<abide_core::Oid>, Fault> {
     let looked = tokio::task::spawn_blocking(move || {
         let mut found = HashSet::new();
-        for place in &places {
-            found.extend(read::present(place, oids.iter().copied())?);
+        for dir in &object_dirs {
+            found.extend(read::present(dir, oids.iter().copied())?);
         }
         Ok::<_, abide_git::GitError>(found)
     });

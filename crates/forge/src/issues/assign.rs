@@ -10,7 +10,7 @@ use abide_core::issues::assignable;
 use abide_core::policy::IssueAction;
 use abide_store::accounts::users;
 use abide_store::issues::people::{Person, Why};
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::collaborators;
 use abide_store::{Tx, issues};
 use serde_json::json;
@@ -42,14 +42,14 @@ pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> 
     for person in unwanted {
         if issues::people::unassign(tx, context.issue.id, person.id).await? {
             let name = person.name.as_ref().map(ToString::to_string).unwrap_or_default();
-            told(tx, context, person.id, &name, false).await?;
+            record_change(tx, context, person.id, &name, false).await?;
             changed = true;
         }
     }
     for (id, name) in wanted {
         if issues::people::assign(tx, context.issue.id, id).await? {
             involved(tx, id, &context.repo, &context.issue, Why::Assign).await?;
-            told(tx, context, id, &name, true).await?;
+            record_change(tx, context, id, &name, true).await?;
             changed = true;
         }
     }
@@ -63,14 +63,20 @@ fn is_named(person: &Person, names: &[String]) -> bool {
     person.name.as_ref().is_some_and(|name| names.iter().any(|typed| typed.eq_ignore_ascii_case(name.as_str())))
 }
 
-async fn told(tx: &mut Tx, context: &IssueContext, user: UserId, name: &str, on: bool) -> Result<(), IssueError> {
+async fn record_change(
+    tx: &mut Tx,
+    context: &IssueContext,
+    user: UserId,
+    name: &str,
+    on: bool,
+) -> Result<(), IssueError> {
     let assignee = IssueAssignee { issue: context.issue_ref(), assignee: name.to_owned(), assignee_id: user };
     let (timeline, payload) = match on {
         true => ("assigned", Payload::IssueAssigned(assignee)),
         false => ("unassigned", Payload::IssueUnassigned(assignee)),
     };
     let detail = json!({ "assignee": name, "assignee_id": user.get() });
-    context.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
+    context.append_entry(tx, NewEntry { kind: timeline, detail, ..NewEntry::default() }).await?;
     Ok(context.emit(tx, payload).await?)
 }
 

@@ -9,7 +9,7 @@ use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
 
-/// What to do with a set of names.
+/// Change of a set of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Names {
     /// These, and no others.
@@ -20,7 +20,7 @@ pub enum Names {
     Remove(Vec<String>),
 }
 
-/// What is to be different.
+/// Fields to change.
 #[derive(Debug, Clone, Default)]
 pub struct Change {
     /// In one line.
@@ -44,7 +44,7 @@ struct Unit {
     change: Change,
 }
 
-/// Changes an issue. Asking for what holds already changes and tells nothing.
+/// Changes an issue. A request that changes nothing emits no event.
 pub async fn change(
     forge: &Forge,
     caller: &Caller,

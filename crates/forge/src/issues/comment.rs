@@ -12,7 +12,7 @@ use abide_core::issues::text;
 use abide_core::policy::{self, Action, IssueAction};
 use abide_store::issues::comments::{self, Comment};
 use abide_store::issues::people::Why;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, Issu
     }
     throttle(tx, "comment", context.settings.commenting(), author).await?;
     let id = comments::insert(tx, context.repo.id, context.issue.id, author, body).await?;
-    context.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
+    context.append_entry(tx, NewEntry { kind: "commented", comment: Some(id), ..NewEntry::default() }).await?;
     involved(tx, author, &context.repo, &context.issue, Why::Comment).await?;
     let mentions = listen(tx, &context, "", body).await?;
     let comment = Commented { issue: context.issue_ref(), comment_id: id, mentions };
@@ -115,7 +115,7 @@ async fn opened(
     Ok((context, found))
 }
 
-/// What someone does to another one's words is kept in the audit log.
+/// Writes an audit row for a moderated comment.
 async fn moderated(
     tx: &mut Tx,
     context: &IssueContext,

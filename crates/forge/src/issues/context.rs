@@ -1,4 +1,4 @@
-//! An issue in its repository while it is being changed, and how that is told.
+//! An issue in its repository while it is being changed, with its timeline and events.
 
 use super::IssueError;
 use crate::emit::{Subject, Who, emit};
@@ -7,13 +7,13 @@ use crate::{Access, Caller, IssueSettings, Rate};
 use abide_core::event::{IssueRef, Payload};
 use abide_core::policy::{self, Action, IssueAction};
 use abide_core::{RepoId, UserId};
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
 use abide_store::{StoreError, Tx};
 
-/// What every unit of work about one issue takes.
+/// Target of a unit of work about one issue.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub caller: Caller,
@@ -51,9 +51,9 @@ impl IssueContext {
         judge_decision(policy::can_issue(&self.caller.actor, action, author, &facts, self.repo.role))
     }
 
-    /// Adds to the timeline; `false` if it was told already.
-    pub(super) async fn tell(&self, tx: &mut Tx, told: Told) -> Result<bool, StoreError> {
-        issues::timeline::append(tx, self.issue.id, self.who.user, &told).await
+    /// Appends to the timeline; `false` if the entry exists.
+    pub(super) async fn append_entry(&self, tx: &mut Tx, entry: NewEntry) -> Result<bool, StoreError> {
+        issues::timeline::append(tx, self.issue.id, self.who.user, &entry).await
     }
 
     /// Emits the event of a change. Readers take titles and texts from the live rows: the log outlives what
@@ -78,7 +78,7 @@ pub(super) async fn throttle(tx: &mut Tx, scope: &'static str, rate: Rate, user:
     }
 }
 
-/// Whoever writes has an account.
+/// Only accounts may write.
 pub(super) fn writer(caller: &Caller) -> Result<UserId, Access> {
     caller.user_id().ok_or(Access::Denied(policy::DenyCode::LoginRequired))
 }

@@ -16,7 +16,7 @@ use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
 
-/// What a new issue starts with. Who may not sort issues has labels, assignees and milestone left out.
+/// Fields of a new issue. Labels, assignees and milestone are ignored for users who may not triage.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// In one line.

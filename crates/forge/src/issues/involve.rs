@@ -1,4 +1,4 @@
-//! Whom a text concerns: people who are named in it, issues that it refers to, and whoever takes part.
+//! Effects of a text: mentions, references to issues, and subscriptions of participants.
 
 use super::context::IssueContext;
 use crate::Caller;
@@ -9,7 +9,7 @@ use abide_core::issues::references::{self, Found, Reference};
 use abide_core::policy::{self, Action};
 use abide_store::accounts::users::{self, User};
 use abide_store::issues::people::Why;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::{self, Repo, collaborators};
 use abide_store::{StoreError, Tx};
@@ -35,7 +35,7 @@ pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool,
     Ok(allowed && user.suspended_at.is_none())
 }
 
-/// Listens to a text that was written into an issue: names people, tells other issues. `before` is what stood there.
+/// Applies mentions and references of a text in an issue. `before` is the previous text.
 /// Returns who is named in it and was not before, for the event.
 pub(super) async fn listen(
     tx: &mut Tx,
@@ -47,7 +47,7 @@ pub(super) async fn listen(
     let mut named = Vec::new();
     for name in people.iter().filter(|name| !earlier.people.contains(name)) {
         let Some(user) = users::by_name(tx, name).await? else { continue };
-        // Whoever may not read the repository does not learn that they were named in it.
+        // A user who may not read the repository does not learn of a mention in it.
         if reads(tx, &user, &context.repo).await? && Some(user.id) != context.who.user {
             involved(tx, user.id, &context.repo, &context.issue, Why::Mention).await?;
             issues::people::mention(tx, context.issue.id, user.id).await?;
@@ -58,20 +58,20 @@ pub(super) async fn listen(
         if let Some((_, target)) = target(tx, &context.caller, &context.repo, reference).await?
             && target.id != context.issue.id
         {
-            let told = Told {
+            let entry = NewEntry {
                 kind: "cross-referenced",
                 source_repo: Some(context.repo.id),
                 source_issue: Some(context.issue.id),
                 once: Some(format!("issue:{}", context.issue.id)),
-                ..Told::default()
+                ..NewEntry::default()
             };
-            issues::timeline::append(tx, target.id, context.who.user, &told).await?;
+            issues::timeline::append(tx, target.id, context.who.user, &entry).await?;
         }
     }
     Ok(named)
 }
 
-/// The issue that a text in a repository refers to, if its writer may speak there: a reference is told over there.
+/// The issue that a text in a repository refers to, if its writer may comment there: the reference appears in its timeline.
 pub(super) async fn target(
     tx: &mut Tx,
     caller: &Caller,

@@ -1,6 +1,6 @@
-//! What commits say about issues: `fixes #12` on the default branch closes it, `#12` is told there.
+//! Keywords in commits: `fixes #12` on the default branch closes the issue, `#12` adds a reference.
 //!
-//! The end of a push queues a job. Each commit is told of an issue once, by a key in its timeline, so a job that runs
+//! The end of a push queues a job. Each commit is referenced in an issue once, by a key in its timeline, so a job that runs
 //! again, or a commit that comes again, changes nothing.
 
 use super::context::{IssueContext, Target};
@@ -16,11 +16,11 @@ use abide_core::{Oid, RepoId, UserId};
 use abide_git::read::Commit;
 use abide_store::Tx;
 use abide_store::accounts::users;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::{self, Repo};
 use serde_json::{Value as Json, json};
 
-/// What a job was queued for.
+/// Payload of the job.
 struct Brought {
     repo: RepoId,
     pusher: UserId,
@@ -40,7 +40,7 @@ impl Brought {
     }
 }
 
-/// Reads what a push brought, and tells and closes issues in the pusher's name. `false`: the payload is not one.
+/// Reads the commits of a push; adds references and closes issues in the pusher's name. `false`: the payload is invalid.
 async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let Some(brought) = Brought::parse(payload) else { return Ok(false) };
     let mut conn = forge.store().read().await?;
@@ -59,11 +59,12 @@ async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
                 reference,
                 settings: forge.settings().issues.clone(),
             };
-            let told: Result<(), IssueError> = forge.store().write(unit, |tx, unit| Box::pin(tell(tx, unit))).await;
-            match told {
+            let applied: Result<(), IssueError> =
+                forge.store().write(unit, |tx, unit| Box::pin(apply_reference(tx, unit))).await;
+            match applied {
                 Ok(()) => {}
                 Err(IssueError::Access(Access::Fault(fault))) => return Err(fault),
-                // What the pusher may not, a commit of theirs may not either.
+                // A commit may do no more than its pusher.
                 Err(error) => {
                     tracing::debug!(%error, commit = %commit.oid, "a closing keyword in a commit could not be applied")
                 }
@@ -108,22 +109,22 @@ struct Unit {
     settings: IssueSettings,
 }
 
-async fn tell(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
+async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let Some(here) = repos::by_id(tx, unit.here, unit.caller.user_id()).await? else { return Ok(()) };
     let Some((there, issue)) = involve::target(tx, &unit.caller, &here, &unit.reference).await? else { return Ok(()) };
     open_locked(tx, &unit.caller, there.id, Action::IssueComment).await?;
     let (caller, settings) = (unit.caller.clone(), unit.settings.clone());
     let mut context =
         IssueContext::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
-    let told = Told {
+    let entry = NewEntry {
         kind: "referenced",
         detail: json!({ "subject": unit.subject }),
         source_repo: Some(here.id),
         commit: Some(unit.commit.to_string()),
         once: Some(format!("commit:{}:{}", here.id, unit.commit)),
-        ..Told::default()
+        ..NewEntry::default()
     };
-    if !context.tell(tx, told).await? || !unit.reference.closes || context.issue.state == State::Closed {
+    if !context.append_entry(tx, entry).await? || !unit.reference.closes || context.issue.state == State::Closed {
         return Ok(());
     }
     if context.ensure(IssueAction::Close).is_ok() {

@@ -8,7 +8,7 @@ use abide_core::event::{IssueLabel, Payload};
 use abide_core::issues::text::{Colour, LabelName};
 use abide_core::policy::{Action, IssueAction};
 use abide_store::issues::labels::{self, Label, Look};
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
@@ -43,13 +43,13 @@ pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> 
     let mut changed = false;
     for label in &unwanted {
         if labels::detach(tx, context.issue.id, label.id).await? {
-            told(tx, context, label, false).await?;
+            record_change(tx, context, label, false).await?;
             changed = true;
         }
     }
     for label in &wanted {
         if labels::attach(tx, context.issue.id, label.id).await? {
-            told(tx, context, label, true).await?;
+            record_change(tx, context, label, true).await?;
             changed = true;
         }
     }
@@ -59,14 +59,14 @@ pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> 
     Ok(())
 }
 
-async fn told(tx: &mut Tx, context: &IssueContext, label: &Label, on: bool) -> Result<(), IssueError> {
+async fn record_change(tx: &mut Tx, context: &IssueContext, label: &Label, on: bool) -> Result<(), IssueError> {
     let detail = json!({ "label": { "name": label.name.as_str(), "color": label.color.as_str() } });
     let changed = IssueLabel { issue: context.issue_ref(), label_id: Some(label.id) };
     let (timeline, payload) = match on {
         true => ("labeled", Payload::IssueLabeled(changed)),
         false => ("unlabeled", Payload::IssueUnlabeled(changed)),
     };
-    context.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
+    context.append_entry(tx, NewEntry { kind: timeline, detail, ..NewEntry::default() }).await?;
     Ok(context.emit(tx, payload).await?)
 }
 

@@ -13,19 +13,17 @@ use abide_store::issues::labels::{self, Label, Look};
 use abide_store::repos::{Page, Repo};
 use serde_json::json;
 
-/// What a label is to be; what is not given stays as it is, or is left empty.
+/// Fields of a label; a missing field stays as it is, or empty in a new one.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// What it is called.
     pub name: Option<String>,
     /// Six hexadecimal digits.
     pub color: Option<String>,
-    /// What it is for.
     pub description: Option<String>,
 }
 
 impl Request {
-    /// What was asked for, over what holds.
+    /// Merges the requested fields with the stored ones.
     fn over(&self, before: Option<&Label>) -> Result<Look, IssueError> {
         let name = match (&self.name, before) {
             (None, Some(before)) => before.name.clone(),

@@ -15,7 +15,7 @@ use abide_store::{Conn, StoreError};
 pub use abide_core::issues::filter::Sort;
 pub use abide_store::issues::list::MAX_TOTAL;
 
-/// What a list is asked for.
+/// Filter of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// The filter, taken apart.

@@ -6,7 +6,7 @@ use abide_core::event::{IssueMilestone, Payload};
 use abide_core::policy::IssueAction;
 use abide_store::Tx;
 use abide_store::issues::milestones::Milestone;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, milestones};
 use serde_json::json;
 
@@ -30,21 +30,21 @@ pub(super) async fn step(tx: &mut Tx, context: &mut IssueContext, number: Option
     if let Some(before) = before
         && let Some(left) = milestones::by_ids(tx, &[before]).await?.first()
     {
-        told(tx, context, left, false).await?;
+        record_change(tx, context, left, false).await?;
     }
     if let Some(milestone) = wanted {
-        told(tx, context, &milestone, true).await?;
+        record_change(tx, context, &milestone, true).await?;
     }
     Ok(())
 }
 
-async fn told(tx: &mut Tx, context: &IssueContext, milestone: &Milestone, on: bool) -> Result<(), IssueError> {
+async fn record_change(tx: &mut Tx, context: &IssueContext, milestone: &Milestone, on: bool) -> Result<(), IssueError> {
     let changed = IssueMilestone { issue: context.issue_ref(), milestone_id: Some(milestone.id) };
     let (timeline, payload) = match on {
         true => ("milestoned", Payload::IssueMilestoned(changed)),
         false => ("demilestoned", Payload::IssueDemilestoned(changed)),
     };
     let detail = json!({ "milestone": { "title": milestone.title } });
-    context.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
+    context.append_entry(tx, NewEntry { kind: timeline, detail, ..NewEntry::default() }).await?;
     Ok(context.emit(tx, payload).await?)
 }

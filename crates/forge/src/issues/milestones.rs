@@ -14,12 +14,10 @@ use abide_store::repos::{Page, Repo};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
 
-/// What a milestone is to be; what is not given stays as it is, or is left empty.
+/// Fields of a milestone; a missing field stays as it is, or empty in a new one.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// What it is called.
     pub title: Option<String>,
-    /// What it is for.
     pub description: Option<String>,
     /// Whether it is still ahead.
     pub state: Option<State>,

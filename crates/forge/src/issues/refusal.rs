@@ -15,7 +15,7 @@ pub enum IssueError {
     /// There is no such thing in this repository.
     #[error("this {0} does not exist")]
     NotFound(&'static str),
-    /// What was written breaks a rule.
+    /// A text breaks a rule.
     #[error("{field}: {rule}")]
     Invalid {
         /// Where.
@@ -57,10 +57,10 @@ pub enum IssueError {
     TooOften(Duration),
 }
 
-/// What kind of answer it deserves.
+/// Class of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// What was sent is wrong; where.
+    /// The named field is invalid.
     Invalid(&'static str),
     /// One of that name is there; where.
     Taken(&'static str),
@@ -73,7 +73,7 @@ pub enum Class {
 }
 
 impl IssueError {
-    /// What kind of answer it deserves.
+    /// Class of the response.
     pub fn class(&self) -> Class {
         match self {
             Self::Access(_) => Class::Access,
@@ -89,7 +89,7 @@ impl IssueError {
         }
     }
 
-    /// What was written at a field breaks a rule.
+    /// Error of a field whose text breaks a rule.
     pub(super) fn at(field: &'static str) -> impl Fn(InvalidText) -> Self {
         move |rule| Self::Invalid { field, rule }
     }

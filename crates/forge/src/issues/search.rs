@@ -58,7 +58,7 @@ pub async fn search(
         Some((owner, name)) => match open(forge, caller, &RepoLocator::slug(owner, name), Action::RepoRead).await {
             Ok(repo) => Some(repo.id),
             Err(Access::Fault(fault)) => return Err(Access::Fault(fault).into()),
-            // What is hidden is found as little as what is not there.
+            // Hidden repositories give the same empty result as missing ones.
             Err(_) => return Ok(Found::default()),
         },
     };
@@ -73,14 +73,13 @@ pub async fn search(
     find(&mut conn, caller, Query { repo, owner, mentions, ..query }, page).await
 }
 
-/// What of the issues that concern them someone asks for.
+/// Filter of the issues that concern a user.
 #[derive(Debug, Clone)]
 pub struct Wish {
     /// Which.
     pub concern: Concern,
     /// Only those in repositories that they own or collaborate on.
     pub theirs: bool,
-    /// What else is asked for.
     pub filter: Filter,
     /// Only issues that changed since then.
     pub since: Option<Timestamp>,

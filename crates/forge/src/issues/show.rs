@@ -26,7 +26,6 @@ pub struct Detailed {
     pub labels: Vec<Label>,
     /// Who is responsible.
     pub assignees: Vec<Person>,
-    /// What it is to be done for.
     pub milestone: Option<Milestone>,
 }
 
@@ -44,7 +43,7 @@ pub fn number_of(text: &str) -> Option<i64> {
     text.parse::<IssueId>().ok().map(IssueId::get)
 }
 
-/// What belongs to several issues.
+/// Details of several issues.
 pub async fn detailed(forge: &Forge, issues: Vec<Issue>) -> Result<Vec<Detailed>, Fault> {
     Ok(detailed_in(&mut *forge.store().read().await?, issues).await?)
 }
@@ -67,7 +66,7 @@ pub(crate) async fn detailed_in(conn: &mut Conn, issues: Vec<Issue>) -> Result<V
     Ok(issues.into_iter().map(with).collect())
 }
 
-/// What belongs to one issue.
+/// Details of one issue.
 pub async fn detail(forge: &Forge, issue: Issue) -> Result<Detailed, Fault> {
     let mut one = detailed(forge, vec![issue]).await?;
     one.pop().ok_or_else(|| Fault::Internal("an issue was asked for and none came back".into()))

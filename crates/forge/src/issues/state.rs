@@ -6,7 +6,7 @@ use abide_core::Oid;
 use abide_core::event::{IssueState, Origin, Payload};
 use abide_core::issues::{self as rules, Reason, State};
 use abide_core::policy::IssueAction;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
@@ -29,7 +29,8 @@ pub(super) async fn step(
         State::Closed => ("closed", Payload::IssueClosed(Origin::Local(changed))),
     };
     let detail = json!({ "state_reason": reason.map(Reason::as_str) });
-    let told = Told { kind: timeline, detail, source_repo: by.map(|_| context.repo.id), commit, ..Told::default() };
-    context.tell(tx, told).await?;
+    let entry =
+        NewEntry { kind: timeline, detail, source_repo: by.map(|_| context.repo.id), commit, ..NewEntry::default() };
+    context.append_entry(tx, entry).await?;
     Ok(context.emit(tx, payload).await?)
 }

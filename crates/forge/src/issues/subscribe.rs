@@ -12,7 +12,7 @@ use abide_store::issues::Issue;
 use abide_store::issues::people::Subscription;
 use abide_store::repos::Repo;
 
-/// What holds for the caller, if anything does.
+/// Subscription of the caller, if there is one.
 pub async fn of(forge: &Forge, caller: &Caller, issue: &Issue) -> Result<Option<Subscription>, Fault> {
     match caller.user_id() {
         Some(user) => Ok(issues::people::subscription(&mut *forge.store().read().await?, issue.id, user).await?),
@@ -20,7 +20,7 @@ pub async fn of(forge: &Forge, caller: &Caller, issue: &Issue) -> Result<Option<
     }
 }
 
-/// Lets the caller hear of an issue, or not any more. This is theirs alone, so nothing is told about it, and it works
+/// Subscribes the caller to an issue, or unsubscribes them. This is private, so it emits no event, and it works
 /// in an archived repository too.
 pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue, wanted: bool) -> Result<(), IssueError> {
     let unit = (caller.clone(), repo.id, issue.id, wanted);

@@ -7,7 +7,7 @@ use crate::emit::{AuditAction, audit_repo};
 use abide_core::event::{IssueEdited, IssueField, Payload};
 use abide_core::issues::text::Title;
 use abide_core::policy::IssueAction;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(super) async fn step(
     issues::set_text(tx, before.id, &title, &body).await?;
     if renamed {
         let detail = json!({ "from": before.title, "to": title });
-        context.tell(tx, Told { kind: "renamed", detail, ..Told::default() }).await?;
+        context.append_entry(tx, NewEntry { kind: "renamed", detail, ..NewEntry::default() }).await?;
     }
     (context.issue.title, context.issue.body) = (title, body);
     let mentions = listen(tx, context, &before.body, &context.issue.body).await?;

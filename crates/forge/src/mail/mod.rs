@@ -54,12 +54,12 @@ pub(crate) struct ThreadMail {
 
 /// Enqueues a mail in the caller's transaction.
 pub(crate) async fn enqueue(tx: &mut Tx, forge: &Forge, to: &str, letter: &Letter) -> Result<(), StoreError> {
-    queue(tx, forge, &Queued { to: to.to_owned(), letter: Some(letter.clone()), gate: None }).await
+    queue(tx, forge, &Queued { to: to.to_owned(), letter: Some(letter.clone()), thread: None }).await
 }
 
 /// Enqueues a mail about a thread, which is sent only if the recipient may still see it.
-pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, gate: ThreadMail) -> Result<(), StoreError> {
-    queue(tx, forge, &Queued { to: to.to_owned(), letter: None, gate: Some(gate) }).await
+pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, thread: ThreadMail) -> Result<(), StoreError> {
+    queue(tx, forge, &Queued { to: to.to_owned(), letter: None, thread: Some(thread) }).await
 }
 
 async fn queue(tx: &mut Tx, forge: &Forge, mail: &Queued) -> Result<(), StoreError> {
@@ -73,8 +73,8 @@ struct Queued {
     to: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     letter: Option<Letter>,
-    #[serde(default)]
-    gate: Option<ThreadMail>,
+    #[serde(default, rename = "gate")]
+    thread: Option<ThreadMail>,
 }
 
 /// Failure to deliver a mail.
@@ -120,10 +120,11 @@ pub(crate) async fn deliver(
     let plain = sealed::open_payload(forge, PURPOSE, &jobs::payload(job));
     let queued = plain.and_then(|plain| serde_json::from_slice::<Queued>(&plain).ok());
     let unreadable = || DeliveryError::Never("the mail cannot be read with this secret.key".into());
-    let Queued { to, letter, gate } = queued.ok_or_else(unreadable)?;
-    let (letter, list) = match (gate, letter) {
-        (Some(gate), _) => {
-            match write(forge, &gate, &to).await.map_err(|error| DeliveryError::Later(error.to_string()))? {
+    let Queued { to, letter, thread } = queued.ok_or_else(unreadable)?;
+    let (letter, list) = match (thread, letter) {
+        (Some(thread), _) => {
+            let written = write(forge, &thread, &to).await;
+            match written.map_err(|error| DeliveryError::Later(error.to_string()))? {
                 Some((letter, list)) => (letter, Some(list)),
                 None => {
                     tracing::debug!(job = job.id, "mail not sent: its recipient lost access or opted out");

@@ -1,4 +1,4 @@
-//! The consumer: from an event to a row for everyone who is told of it.
+//! The consumer: writes a notification for each recipient of an event.
 //!
 //! People are gone through in pages and written together, so an event costs a few statements however many watch.
 
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// People per statement.
 const PAGE: i64 = 500;
 
-/// Tells people what happened.
+/// Consumer that writes notifications.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Notifications;
 
@@ -40,7 +40,7 @@ impl Consumer for Notifications {
     }
 }
 
-/// An event in its repository, while people are told of it.
+/// An event in its repository, while its notifications are written.
 struct NotifyContext<'a> {
     event: &'a Numbered,
     topic: Topic,
@@ -49,7 +49,7 @@ struct NotifyContext<'a> {
     news: News,
     named: BTreeSet<UserId>,
     concerned: BTreeSet<UserId>,
-    /// Accounts that take part in a thread that came by nostr, each with the reason for telling it.
+    /// Accounts that take part in a thread that came by nostr, each with the reason of the notification.
     taking_part: BTreeMap<UserId, Reason>,
 }
 
@@ -71,13 +71,13 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
     // Nobody may read anything of a removed or deleted repository in their inbox.
     let Some(repo) = repo.filter(Repo::is_live) else { return Ok(()) };
     let context = context(tx, forge, event, topic, repo, &body.payload, concerned).await?;
-    if context.tell_everyone(tx).await? {
+    if context.notify_everyone(tx).await? {
         jobs::enqueue(tx, Kind::NotifyMail, json!({}), Some(event.seq.to_string())).await?;
     }
     Ok(())
 }
 
-/// The topic of an event. Threads that came by nostr have the same event kinds; their subject tells them apart.
+/// The topic of an event. Threads that came by nostr have the same event kinds; their subject distinguishes them.
 fn topic(event: &Numbered, payload: &Payload) -> Option<Topic> {
     let role = RepoChange::of(payload).and_then(RepoChange::collaborator).and_then(|changed| changed.after);
     let topic = notify::topic(payload.kind(), role)?;
@@ -142,20 +142,20 @@ async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>,
 }
 
 impl NotifyContext<'_> {
-    /// Goes through everyone whom it may concern. `true` if someone is to be told by mail too.
-    async fn tell_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
+    /// Notifies all recipients, page by page. `true` if one of them also gets a mail.
+    async fn notify_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
         let (repo, thread) = (self.repo.id, self.news.thread);
         let few = self.named.iter().chain(&self.concerned).chain(self.taking_part.keys());
         let few: Vec<_> = few.copied().collect::<BTreeSet<_>>().into_iter().collect();
         let people = notifications::people(tx, repo, self.issue, thread, &few).await?;
-        let mut mailed = self.tell_some(tx, &people).await?;
+        let mut mailed = self.notify_some(tx, &people).await?;
         if !matches!(self.topic.audience, Audience::Everyone | Audience::ConcernedAndWatchers) {
             return Ok(mailed);
         }
         let mut after = UserId::new(0);
         loop {
             let page = notifications::crowd(tx, repo, self.issue, thread, after, PAGE).await?;
-            mailed |= self.tell_some(tx, &page).await?;
+            mailed |= self.notify_some(tx, &page).await?;
             failpoint::hit(failpoint::NOTIFY_HALFWAY);
             match page.last() {
                 Some(last) if page.len() as i64 == PAGE => after = last.id,
@@ -164,21 +164,21 @@ impl NotifyContext<'_> {
         }
     }
 
-    /// Asks the rule about some people and writes a row for those who are told.
-    async fn tell_some(&self, tx: &mut Tx, people: &[Candidate]) -> Result<bool, StoreError> {
-        let mut told: BTreeMap<(Reason, bool), Vec<UserId>> = BTreeMap::new();
+    /// Asks the rule about some people and writes a notification for each recipient.
+    async fn notify_some(&self, tx: &mut Tx, people: &[Candidate]) -> Result<bool, StoreError> {
+        let mut by_reason: BTreeMap<(Reason, bool), Vec<UserId>> = BTreeMap::new();
         for candidate in people {
-            if let Some(reason) = notify::told(self.topic, &self.person(candidate)) {
+            if let Some(reason) = notify::reason(self.topic, &self.person(candidate)) {
                 let shown = reason.over(candidate.unread);
-                told.entry((shown, reason.is_mailed())).or_default().push(candidate.id);
+                by_reason.entry((shown, reason.is_mailed())).or_default().push(candidate.id);
             }
         }
         let mut mailed = false;
-        for ((reason, mail), people) in told {
-            // What happens to their own repository, which is mailed by itself, is never out of their sight.
+        for ((reason, mail), people) in by_reason {
+            // Changes of a user's own repository are mailed separately and always visible to them.
             let private = self.news.private && mail;
             let news = News { private, ..self.news.clone() };
-            mailed |= notifications::tell(tx, &news, reason, mail, &people).await? > 0 && mail;
+            mailed |= notifications::notify(tx, &news, reason, mail, &people).await? > 0 && mail;
         }
         Ok(mailed)
     }

@@ -1,4 +1,4 @@
-//! What someone was told, and what they do with it. What they may no longer read is not there.
+//! The inbox: notifications, and marking them. Notifications of unreadable repositories are left out.
 
 use super::{Filter, Item, State, Subject, Waiting};
 use crate::threads::show::Thread;
@@ -17,7 +17,7 @@ pub const BADGE: i64 = 100;
 /// Repositories that are listed beside the inbox.
 const REPOS: i64 = 50;
 
-/// Whoever has an inbox has an account.
+/// Only accounts have an inbox.
 pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
     match caller.actor {
         Actor::User { suspended: true, .. } => Err(Access::Denied(DenyCode::Suspended)),
@@ -26,7 +26,7 @@ pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
     }
 }
 
-/// Whose inbox it is, and whether their token reaches only what is public.
+/// Owner of the inbox, and whether their token reaches only public repositories.
 fn reader(caller: &Caller) -> (Viewer, bool) {
     let reads_everything = policy::reads_everything(&caller.actor);
     (Viewer { user: caller.user_id(), reads_everything }, !caller.reaches(Visibility::Private))
@@ -72,7 +72,7 @@ pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Acce
 
 /// Marks a thread as read, or puts it away, as far as the caller has seen it.
 pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> Result<(), Access> {
-    let unit = (account(caller)?, item.thread, state, item.told_at);
+    let unit = (account(caller)?, item.thread, state, item.notified_at);
     forge
         .store()
         .write(unit, |tx, &(user, thread, state, seen)| {
@@ -81,7 +81,7 @@ pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> 
         .await
 }
 
-/// Marks as read what the caller was told until an instant, in one repository or everywhere.
+/// Marks the caller's notifications until an instant as read, in one repository or everywhere.
 pub async fn mark_all(
     forge: &Forge,
     caller: &Caller,
@@ -97,7 +97,7 @@ pub async fn mark_all(
         .await
 }
 
-/// The caller looks at an issue: what they were told about it is read. `true` if it was not before.
+/// The caller opens an issue: its notification is marked as read. `true` if it was unread.
 pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) -> Result<bool, Access> {
     opened_subject(forge, caller, repo, (Subject::Issue, issue.id.get())).await
 }
@@ -112,8 +112,8 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
         return Ok(false);
     }
     // A look first, so that most pages write nothing.
-    let told = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
-    match told.filter(|item| item.state == State::Unread) {
+    let item = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
+    match item.filter(|item| item.state == State::Unread) {
         Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
         None => Ok(false),
     }

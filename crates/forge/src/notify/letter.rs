@@ -1,4 +1,4 @@
-//! What the mails about threads say.
+//! Texts of mails about threads.
 
 use super::{lifecycle, unsubscribe};
 use crate::Forge;
@@ -241,7 +241,7 @@ impl Story {
     }
 }
 
-/// Why someone is told, as the end of a sentence that begins with "because".
+/// Reason of a notification, as the end of a sentence that begins with "because".
 fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::ReviewRequested => "your review was requested",

@@ -264,10 +264,10 @@ impl Mail<'_> {
             RepoChange::CollaboratorRemoved(removed) if removed.user_id == self.user && !self.event.public => {
                 Vec::new()
             }
-            RepoChange::Renamed(_) => vec!["The old address redirects to it:".into(), page],
+            RepoChange::Renamed(_) => vec!["The old URL redirects to it:".into(), page],
             // The old owner may not be able to read it any more, so there is nothing to point at.
             RepoChange::TransferAccepted(transfer) if transfer.to_id != self.user => {
-                vec!["The old address redirects to it.".into()]
+                vec!["The old URL redirects to it.".into()]
             }
             RepoChange::TransferDeclined(transfer)
             | RepoChange::TransferCanceled(transfer)

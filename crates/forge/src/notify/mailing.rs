@@ -41,7 +41,7 @@ async fn write(tx: &mut Tx, forge: &Forge) -> Result<usize, Fault> {
         let repo = found.get(&pending.repo).and_then(Option::as_ref);
         match (repo, &pending.address) {
             (Some(repo), Some(address)) if wanted(pending, repo) => {
-                mail::enqueue_about(tx, forge, address, gate(pending)).await?;
+                mail::enqueue_about(tx, forge, address, thread_mail(pending)).await?;
                 due::sent(tx, pending).await?;
             }
             _ => due::dropped(tx, pending).await?,
@@ -51,26 +51,32 @@ async fn write(tx: &mut Tx, forge: &Forge) -> Result<usize, Fault> {
     Ok(all.len())
 }
 
-fn gate(pending: &Pending) -> ThreadMail {
+fn thread_mail(pending: &Pending) -> ThreadMail {
     let &Pending { user, thread, private, seq, events, .. } = pending;
     ThreadMail { user: user.get(), thread: thread.get(), private, seq, events }
 }
 
 fn wanted(pending: &Pending, repo: &Repo) -> bool {
     let sight = sight(&pending.actor, !pending.private, repo, pending.role);
-    pending.wanted && notify::still_mailed(pending.told_at, sight, pending.muted_at, pending.ignored_at)
+    pending.wanted && notify::still_mailed(pending.notified_at, sight, pending.muted_at, pending.ignored_at)
 }
 
 /// Writes a queued mail from the rows as they are now; `None` if it may not be sent to that address any more.
-pub(crate) async fn letter(forge: &Forge, gate: &ThreadMail, to: &str) -> Result<Option<(Letter, List)>, StoreError> {
+pub(crate) async fn letter(
+    forge: &Forge,
+    thread_mail: &ThreadMail,
+    to: &str,
+) -> Result<Option<(Letter, List)>, StoreError> {
     let mut conn = forge.store().read().await?;
-    let Some(mut pending) = due::of(&mut conn, UserId::new(gate.user), ThreadId::new(gate.thread)).await? else {
+    let Some(mut pending) =
+        due::of(&mut conn, UserId::new(thread_mail.user), ThreadId::new(thread_mail.thread)).await?
+    else {
         return Ok(None);
     };
-    pending.private = gate.private;
-    pending.events = gate.events;
-    if gate.seq > 0 {
-        pending.seq = gate.seq;
+    pending.private = thread_mail.private;
+    pending.events = thread_mail.events;
+    if thread_mail.seq > 0 {
+        pending.seq = thread_mail.seq;
     }
     let Some(story) = letter::story(&mut conn, &pending).await? else { return Ok(None) };
     let sent = pending.address.as_deref() == Some(to) && wanted(&pending, &story.repo);

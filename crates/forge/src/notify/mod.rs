@@ -1,7 +1,7 @@
-//! Telling people what happened, in their inbox and by mail.
+//! Notifications, in the inbox and by mail.
 //!
 //! The consumer ([`Notifications`]) goes along the log of events, asks the rule (`abide_core::notify`) about everyone an
-//! event may concern and writes a row for each who is told; a row that is to be mailed says when. [`mailing`] turns rows
+//! event may concern and writes a notification for each recipient; one that is to be mailed has a due time. [`mailing`] turns rows
 //! that are due into mails, [`letter`] has their words. What happens to a repository itself is mailed to its people by
 //! itself: [`lifecycle`]. [`inbox`], [`preferences`] and [`unsubscribe`] are what people do with it.
 
@@ -23,7 +23,7 @@ pub use abide_core::notify::{Reason, State, Subject};
 pub use abide_store::attention::inbox::{Filter, Item, Waiting};
 pub use fan_out::Notifications;
 
-/// What someone may see of an event in a repository.
+/// Visibility of an event in a repository for one person.
 fn sight(actor: &Actor, public_then: bool, repo: &Repo, role: Option<Role>) -> Sight {
     let facts = repo.facts();
     if event_visible(actor, public_then, &facts, role) {

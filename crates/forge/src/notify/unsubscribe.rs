@@ -34,8 +34,8 @@ pub async fn unsubscribe(forge: &Forge, token: &str) -> Result<bool, Fault> {
         .store()
         .write((user, thread), |tx, &(user, thread)| {
             Box::pin(async move {
-                let Some(told) = notification_mail::of(tx, user, thread).await? else { return Ok(false) };
-                inbox::mute(tx, user, thread, told.subject, told.subject_id, true).await?;
+                let Some(mailed) = notification_mail::of(tx, user, thread).await? else { return Ok(false) };
+                inbox::mute(tx, user, thread, mailed.subject, mailed.subject_id, true).await?;
                 Ok(true)
             })
         })

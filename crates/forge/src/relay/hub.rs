@@ -37,7 +37,7 @@ struct Inner {
     subscriptions: SubscriptionIndex<Name>,
     readers: HashMap<u64, Reader>,
     memory: Memory,
-    told: Recent,
+    delivered: Recent,
 }
 
 impl Hub {
@@ -47,7 +47,7 @@ impl Hub {
             subscriptions: SubscriptionIndex::default(),
             readers: HashMap::new(),
             memory,
-            told: Recent::new(remembered),
+            delivered: Recent::new(remembered),
         };
         Self { outgoing: outgoing.max(1), inner: Mutex::new(inner) }
     }
@@ -89,15 +89,15 @@ impl Hub {
     }
 
     /// The ids that were not delivered recently.
-    pub(crate) fn untold(&self, ids: &[EventId]) -> HashSet<EventId> {
+    pub(crate) fn undelivered(&self, ids: &[EventId]) -> HashSet<EventId> {
         let inner = self.lock();
-        ids.iter().copied().filter(|id| !inner.told.contains(id)).collect()
+        ids.iter().copied().filter(|id| !inner.delivered.contains(id)).collect()
     }
 
     pub(crate) fn publish(&self, events: &[Arc<Event>]) {
         let mut inner = self.lock();
         for event in events {
-            if inner.told.insert(event.id) {
+            if inner.delivered.insert(event.id) {
                 inner.pass_on(event);
             }
         }

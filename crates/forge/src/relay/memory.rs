@@ -42,17 +42,17 @@ impl Memory {
     /// Takes bytes for a connection from this address, if its share and the budget leave so many.
     pub(crate) fn take(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
         let taken = self.budget.take(ip.map(Network::of), bytes as u64)?;
-        self.tell();
+        self.report_used();
         Some(Held { bytes: Some(taken), memory: self.clone() })
     }
 
-    fn tell(&self) {
+    fn report_used(&self) {
         metrics::gauge!("abide_relay_held_bytes").set(self.budget.used() as f64);
     }
 
-    /// Tells those who wait that bytes were given back.
+    /// Wakes waiting callers after bytes were released.
     fn is_freed(&self) {
-        self.tell();
+        self.report_used();
         self.freed.notify_waiters();
     }
 
@@ -93,8 +93,8 @@ impl Drop for Held {
 /// The text of a refusal, with what to do about it.
 pub(crate) fn full() -> String {
     format!(
-        "rate-limited: answers that wait to be read, reconciliations and filters of one address may take {} MiB here, and \
-         of all {} MiB; read what was sent, close what is not needed, then ask again",
+        "rate-limited: unread responses, reconciliations and filters may take {} MiB per IP address and {} MiB in all; \
+         read the responses or close subscriptions, then ask again",
         OF_ONE >> 20,
         ALL >> 20
     )

@@ -96,7 +96,7 @@ impl Relay {
             supported_grasps: grasp.enabled.then(|| "GRASP-01".into()).into_iter().collect(),
             repo_acceptance_criteria: text(&self.settings.acceptance).unwrap_or_else(|| acceptance(settings).into()),
             curation: text(&self.settings.curation).or_else(|| curation(grasp).map(str::to_owned)),
-            // NIP-11 asks for a URL. The server's own URL tells which software runs there.
+            // NIP-11 asks for a URL. The server's own URL identifies the software.
             software: self.public_url.clone(),
             version: version.to_owned(),
             limitation: Limitation::from(&*self.limits),

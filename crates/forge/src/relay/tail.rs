@@ -107,9 +107,12 @@ impl Tail {
 /// Reads the events that were not delivered here yet, and passes them on.
 async fn pass_on(conn: &mut Conn, hub: &Hub, positions: &[EventPosition]) -> Result<(), Fault> {
     let ids: Vec<EventId> = positions.iter().map(|position| EventId::from_byte_array(position.id)).collect();
-    let untold = hub.untold(&ids);
-    let mut waiting: VecDeque<EventPosition> =
-        positions.iter().copied().filter(|position| untold.contains(&EventId::from_byte_array(position.id))).collect();
+    let undelivered = hub.undelivered(&ids);
+    let mut waiting: VecDeque<EventPosition> = positions
+        .iter()
+        .copied()
+        .filter(|position| undelivered.contains(&EventId::from_byte_array(position.id)))
+        .collect();
     while !waiting.is_empty() {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while bytes < PAGE_BYTES

@@ -76,7 +76,7 @@ pub enum CreateError {
     #[error("{}", throttle::wait(*.retry_after))]
     TooOften { retry_after: Duration },
     /// The account has no username.
-    #[error("choose a user name first; it is part of the repository address")]
+    #[error("choose a user name first; it is part of the repository URL")]
     Nameless,
     /// Internal failure.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 //! and it is not visible before it is complete.
 //!
 //! The copy is built in an area below `incoming/`; the area's name contains the id that was reserved for the fork. The
-//! copy moves to its place and only then gets its row. After a crash, the area tells which directory may lack a row,
+//! copy moves to its place and only then gets its row. After a crash, the area shows which directory may lack a row,
 //! see [`abandon`].
 
 use super::create::{has_name, made_too_many};
@@ -68,7 +68,7 @@ pub enum ForkError {
     #[error("the repository is empty; push to it first")]
     Empty,
     /// The account has no username.
-    #[error("choose a user name first; it is part of the repository address")]
+    #[error("choose a user name first; it is part of the repository URL")]
     Nameless,
     /// The account has reached its repository limit.
     #[error("this account owns {0} repositories, the limit (repos.per_user); delete one or ask the operator")]
@@ -191,7 +191,7 @@ enum Written {
 /// Moves the copy to its place and writes its row; removes the copy if the row is refused.
 async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkError> {
     let id = unit.id;
-    draft.place(forge.layout(), id).await?;
+    draft.install(forge.layout(), id).await?;
     failpoint::hit(failpoint::FORK_PLACED);
     let written = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     let forked = match written {

@@ -53,11 +53,11 @@ pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     const PAGE: i64 = 100;
     let grace = forge.settings().lifecycle.grace;
     let until = forge.clock().now().minus(grace);
-    let mut place = (Timestamp::from_micros(0), RepoId::new(0));
+    let mut cursor = (Timestamp::from_micros(0), RepoId::new(0));
     loop {
-        let page = repos::deleted_until(&mut *forge.store().read().await?, until, place, PAGE).await?;
+        let page = repos::deleted_until(&mut *forge.store().read().await?, until, cursor, PAGE).await?;
         for &(at, id) in &page {
-            place = (at, id);
+            cursor = (at, id);
             match within(PATIENCE, remove(forge, &Caller::operator(), id, grace)).await {
                 Ok(()) => swept.removed += 1,
                 // Restored or removed in the meantime, or in use: not a failure.

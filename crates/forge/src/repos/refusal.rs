@@ -25,7 +25,7 @@ pub enum LifeError {
     #[error("name: the owner already has a repository with this name; choose another name")]
     NameTaken,
     /// The repository has this name already.
-    #[error("name: this is already the name")]
+    #[error("name: the repository already has this name")]
     SameName,
     /// The repository has reached its rename limit.
     #[error("name: a repository can be renamed at most {limit} times in {}; try again later", days(*.window))]

@@ -88,13 +88,13 @@ pub async fn list(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Rep
     Ok(repos::deleted_of_owner(&mut *forge.store().read().await?, user, page).await?)
 }
 
-/// The deleted repository behind a door that opens nothing else, for callers who may still know about it.
-pub async fn tombstone(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Result<Option<Repo>, Fault> {
+/// The deleted repository of a locator that finds no other, for callers who may still know about it.
+pub async fn tombstone(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Result<Option<Repo>, Fault> {
     if caller.user_id().is_none() {
         return Ok(None);
     }
     let mut conn = forge.store().read().await?;
-    let found = match door {
+    let found = match locator {
         RepoLocator::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
             (Ok(owner), Ok(name)) => repos::deleted_by_slug(&mut conn, &owner, &name, 1).await?.pop(),
             _ => None,

@@ -203,7 +203,7 @@ async fn ensure_active(tx: &mut Tx, user: UserId) -> Result<(), LifeError> {
     }
 }
 
-/// Makes the recipient the owner of a locked repository. The old address redirects to it, the old owner loses access,
+/// Makes the recipient the owner of a locked repository. The old URL redirects to it, the old owner loses access,
 /// and the recipient's collaborator role is removed.
 async fn change_owner(
     tx: &mut Tx,

@@ -73,7 +73,7 @@ impl Thread<'_> {
     }
 }
 
-/// What is known of a batch, each looked up once.
+/// Facts about a batch, each looked up once.
 struct Batch<'a> {
     settings: &'a GraspSettings,
     accounts: HashMap<String, KeyAccount>,
@@ -108,7 +108,7 @@ pub(crate) async fn served<'a>(
     let mut batch = Batch { settings, accounts, repos: BTreeMap::new(), governed: HashMap::new() };
     let weights: Vec<Weight> = threads.iter().map(|thread| batch.weight(thread)).collect();
     let read = read_first(&weights, ROOT_BYTES);
-    for thread in read.into_iter().filter_map(|place| threads.get(place)) {
+    for thread in read.into_iter().filter_map(|index| threads.get(index)) {
         let root = match thread.begun {
             Some(event) => Some(Cow::Borrowed(event)),
             None => nostr::news::json(tx, thread.head.n).await?.and_then(|json| readable(&json)).map(Cow::Owned),
@@ -137,10 +137,10 @@ async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError>
         let mut kinds = vec![kinds::COMMENT, kinds::PULL_REQUEST_UPDATE, kinds::PATCH];
         kinds.extend([kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT]);
         let query = Query { kinds: Some(kinds), tags: vec![keys], limit: EARLY, ..Query::default() };
-        let mut places = nostr::query::positions(tx, &query, 0).await?;
-        places.retain(|place| !own.contains(&place.id));
-        let mut texts = nostr::query::json_within(tx, &places, left).await?;
-        left -= texts.iter().map(|(place, _)| place.bytes).sum::<i64>();
+        let mut positions = nostr::query::positions(tx, &query, 0).await?;
+        positions.retain(|position| !own.contains(&position.id));
+        let mut texts = nostr::query::json_within(tx, &positions, left).await?;
+        left -= texts.iter().map(|(position, _)| position.bytes).sum::<i64>();
         // In the order in which they were said.
         texts.reverse();
         let adds = |said: &Event| addition(said).is_some_and(|(root, _)| root == event.id);
@@ -198,7 +198,7 @@ async fn threads<'a>(
         added.iter().flat_map(|(event, root, _)| [event.id.to_bytes(), root.to_bytes()]).collect();
     let heads = nostr::news::heads(conn, &ids.into_iter().collect::<Vec<_>>()).await?;
     let mut threads: Vec<Thread<'a>> = Vec::new();
-    let mut places: HashMap<EventId, usize> = HashMap::new();
+    let mut indices: HashMap<EventId, usize> = HashMap::new();
     for (event, root, addition) in added {
         let (Some(own), Some(head)) = (heads.get(event.id.as_bytes()), heads.get(root.as_bytes())) else { continue };
         let Some(kind) = ThreadKind::of(head.kind) else { continue };
@@ -206,11 +206,11 @@ async fn threads<'a>(
         if addition == Addition::Version && event.pubkey.as_bytes() != &head.pubkey {
             continue;
         }
-        let place = *places.entry(root).or_insert_with(|| {
+        let index = *indices.entry(root).or_insert_with(|| {
             threads.push(Thread { id: root, head: *head, kind, added: Vec::new(), begun: None });
             threads.len() - 1
         });
-        let Some(thread) = threads.get_mut(place) else { continue };
+        let Some(thread) = threads.get_mut(index) else { continue };
         let news = Added { event, n: own.n, addition };
         if addition == Addition::Opened {
             // A thread before what is said on it.

@@ -15,7 +15,7 @@ pub const MAX_PAGES: usize = 40;
 /// Bytes of events that are read at once for a page; of each, a line is kept.
 const STEP: i64 = 1 << 20;
 
-/// What kind of thread.
+/// Kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Something is broken, missing or worth doing.
@@ -43,9 +43,8 @@ impl Kind {
 pub struct Line {
     /// The event, in hexadecimal.
     pub id: String,
-    /// What kind of thread.
+    /// Kind of thread.
     pub kind: Kind,
-    /// What it is called.
     pub title: String,
     /// Who began it, as people write keys.
     pub author: String,
@@ -58,7 +57,6 @@ pub struct Line {
 /// A page of threads.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// Those of this page.
     pub lines: Vec<Line>,
     /// Whether there are older ones.
     pub more: bool,
@@ -111,25 +109,26 @@ async fn of_kinds(
     let found = nostr::query::positions(&mut *forge.store().read().await?, &query, now).await?;
     let more = found.len() > skip + per_page && page < MAX_PAGES;
     let mut rest: Vec<_> = found.into_iter().skip(skip).take(per_page).collect();
-    let place = slot(forge, caller, rest.iter().map(|place| place.bytes).sum()).await?;
+    let slot = slot(forge, caller, rest.iter().map(|position| position.bytes).sum()).await?;
     let mut begun = Vec::with_capacity(rest.len());
     while !rest.is_empty() {
         let step: Vec<_> = rest.drain(..nostr::query::within(&rest, STEP).max(1)).collect();
         let texts = nostr::query::json_within(&mut *forge.store().read().await?, &step, i64::MAX).await?;
-        let (bytes, governed, place) = (step.iter().map(|place| place.bytes).sum(), governed.clone(), place.clone());
+        let (bytes, governed, slot) =
+            (step.iter().map(|position| position.bytes).sum(), governed.clone(), slot.clone());
         let lines = move || {
-            let _place = place;
+            let _slot = slot;
             texts.iter().filter_map(|(_, json)| line(&readable(json)?, &governed)).collect::<Vec<_>>()
         };
         begun.extend(apart(bytes, lines).await?);
     }
-    drop(place);
+    drop(slot);
     let said = statuses(&mut *forge.store().read().await?, governed, &begun, now).await?;
-    let told = |begun: Begun| {
+    let with_status = |begun: Begun| {
         let holds = standing(&begun.id, &begun.author, &governed.maintainers, &said);
         Line { status: holds.map_or(Status::Open, |status| status.status), ..begun.line }
     };
-    Ok(Page { lines: begun.into_iter().map(told).collect(), more })
+    Ok(Page { lines: begun.into_iter().map(with_status).collect(), more })
 }
 
 /// The line of a thread; `None` if it is about another repository.

@@ -1,4 +1,4 @@
-//! What was said by nostr about a repository that a key governs: issues, patches, pull requests and what hangs on them.
+//! Nostr threads of a repository that a key governs: issues, patches, pull requests, and their comments and statuses.
 //!
 //! Only what the relay serves is shown, and only to repositories that the event itself names. [`mod@list`] and [`mod@show`]
 //! read; [`mod@emit`] writes the domain events. Strangers decide how much there is, so rows are counted in bytes before their
@@ -25,9 +25,8 @@ use std::sync::Arc;
 pub struct Governed {
     /// The key that announced it.
     pub owner: PublicKey,
-    /// What that key calls it.
     pub identifier: String,
-    /// Whose signature counts, the owner included.
+    /// Keys whose signature counts, the owner included.
     pub maintainers: BTreeSet<PublicKey>,
 }
 

@@ -31,23 +31,22 @@ pub struct Thread {
     pub n: i64,
     /// The event, in hexadecimal.
     pub id: String,
-    /// What kind of thread.
+    /// Kind of thread.
     pub kind: Kind,
-    /// What it is called.
     pub title: String,
     /// Who began it, as people write keys.
     pub author: String,
     /// When, in seconds, as the author says.
     pub at: i64,
-    /// What it says: Markdown, or a patch.
+    /// Markdown, or a patch.
     pub content: String,
     /// Labels.
     pub labels: Vec<String>,
     /// How far it is.
     pub status: Status,
-    /// What it proposes at last, if it is a PR event.
+    /// Latest proposed commit, if it is a PR event.
     pub tip: Option<Tip>,
-    /// What was said on it, the oldest first.
+    /// Comments and status changes, the oldest first.
     pub entries: Vec<Entry>,
     /// Whether more was said, longer ago.
     pub more: bool,
@@ -62,11 +61,10 @@ pub struct Entry {
     pub author: String,
     /// When, in seconds, as the author says.
     pub at: i64,
-    /// What.
     pub what: What,
 }
 
-/// What was said.
+/// Content of an entry.
 #[derive(Debug, Clone)]
 pub enum What {
     /// A comment, in Markdown.
@@ -145,7 +143,7 @@ pub async fn thread(
     let Some(head) = head.filter(|head| Kind::of(head.kind).is_some()) else { return Ok(None) };
     let parts = Parts::find(&mut conn, governed, id, &head, now).await?;
     drop(conn);
-    let position = slot(forge, caller, parts.bytes).await?;
+    let slot = slot(forge, caller, parts.bytes).await?;
     let mut conn = forge.store().read().await?;
     let Some(root) = nostr::news::json(&mut conn, parts.n).await? else { return Ok(None) };
     let updates = nostr::query::json_within(&mut conn, &parts.updates, i64::MAX).await?;
@@ -153,7 +151,7 @@ pub async fn thread(
     drop(conn);
     let (governed, bytes) = (governed.clone(), parts.bytes);
     let made = move || {
-        let _place = position;
+        let _slot = slot;
         let events = |texts: Vec<(EventPosition, String)>| -> Vec<Event> {
             texts.into_iter().filter_map(|(_, json)| readable(&json)).collect()
         };

@@ -1,6 +1,6 @@
 //! Sending something by hand: a ping, the latest push once more, or what was sent before.
 //!
-//! Whoever asks does not wait for the next probe: a suspended hook tries its oldest delivery at once.
+//! A request by hand does not wait for the next probe: a suspended webhook tries its oldest delivery at once.
 
 use super::payload::{self, Message};
 use super::{Hook, HookError, guid};
@@ -15,7 +15,7 @@ use abide_store::repos::pushes;
 use abide_store::webhooks::deliveries::{self, NewDelivery};
 use abide_store::{StoreError, Tx, webhooks};
 
-/// What is asked for.
+/// Requested delivery.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     Ping,

@@ -1,4 +1,4 @@
-//! What someone chooses for a hook, and whether that can be.
+//! Configuration of a webhook, and its validation.
 
 use super::{Hook, HookError, SECRET};
 use crate::{Forge, sealed};
@@ -7,7 +7,7 @@ use abide_core::webhooks::{self as rules, ContentType, Kinds};
 use abide_outbound::OutboundUrl;
 use abide_store::webhooks::Choice;
 
-/// What is to become of the secret.
+/// Change of the secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Secret {
     /// It stays as it is.
@@ -19,18 +19,16 @@ pub enum Secret {
     Set(String),
 }
 
-/// What someone wants of a hook; nothing: as it is, or as usual.
+/// Fields of a webhook; a missing field stays as it is, or gets its default in a new webhook.
 #[derive(Debug, Clone, Default)]
 pub struct Change {
-    /// Whom it tells.
     pub url: Option<String>,
     /// `json` or `form`.
     pub content_type: Option<String>,
-    /// What it signs with.
     pub secret: Secret,
     /// Whether to talk to whoever answers, without asking who they are. It is refused.
     pub insecure_ssl: bool,
-    /// What it tells.
+    /// Subscribed events.
     pub events: Option<Vec<String>>,
     /// Whether it does.
     pub active: Option<bool>,
@@ -79,7 +77,7 @@ fn invalid(field: &'static str, rule: impl ToString) -> HookError {
     HookError::Invalid { field, rule: rule.to_string() }
 }
 
-/// The part of an address that may be told: what follows the host is often a secret.
+/// The part of a URL that may be shown: the path is often a secret.
 pub(super) fn host(url: &str) -> String {
     url.parse::<OutboundUrl>().map(|address| address.authority()).unwrap_or_default()
 }

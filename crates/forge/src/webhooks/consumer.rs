@@ -37,13 +37,13 @@ async fn enqueue(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fau
     // The event's column loses the repository with its row; the payload keeps the id.
     let Some(repo) = event.repo.or(body.repo.repo_id) else { return Ok(()) };
     let hooks = webhooks::listening(tx, repo, event.created_at).await?;
-    for (place, sent) in (0..).zip(hook_events(body.payload.kind(), new_visibility(&body.payload))) {
+    for (index, sent) in (0..).zip(hook_events(body.payload.kind(), new_visibility(&body.payload))) {
         let wanted: Vec<_> = hooks.iter().filter(|hook| hook.events.contain(sent.kind)).collect();
         if wanted.is_empty() {
             continue;
         }
         let messages = payload::of_event(tx, forge, event, &body, repo, *sent).await?;
-        for (part, message) in (place * PARTS..).zip(messages) {
+        for (part, message) in (index * PARTS..).zip(messages) {
             for hook in &wanted {
                 let new = message.for_hook(hook.id, guid(forge), Some((event.id, part)));
                 deliveries::enqueue(tx, &new).await?;

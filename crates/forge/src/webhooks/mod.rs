@@ -1,4 +1,4 @@
-//! Webhooks: other servers are told what happens in a repository.
+//! Webhooks: deliveries of a repository's events to other servers.
 //!
 //! [`create`], [`edit`], [`remove`] and [`show`] are for those who administer one; [`ask`] sends something by hand.
 //! `consumer.rs` turns events into deliveries, rows that hold what will be sent; `payload/` writes it in GitHub's words;
@@ -25,12 +25,11 @@ pub(crate) use consumer::Webhooks;
 /// Why something about a webhook was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// What was chosen cannot be.
+    /// A field is invalid.
     #[error("{field} {rule}")]
     Invalid {
         /// Which field.
         field: &'static str,
-        /// What is wrong with it.
         rule: String,
     },
     /// The repository has as many as it may.
@@ -69,5 +68,5 @@ fn guid(forge: &Forge) -> String {
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
 }
 
-/// What hooks' secrets are sealed for.
+/// Purpose under which secrets of webhooks are sealed.
 const SECRET: &str = "webhook secrets";

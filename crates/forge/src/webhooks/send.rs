@@ -26,12 +26,12 @@ use tokio_util::sync::CancellationToken;
 /// How long a hook is held without an end of its try: longer than any try can take, which is reading commits, waiting for
 /// a turn and the conversation (30 seconds each at most).
 const HOLD: Duration = Duration::from_secs(120);
-/// What deliveries say they are from.
+/// User agent of deliveries.
 const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
 /// Bytes of an answer's headers that are kept.
 const HEADERS: usize = 8 << 10;
 
-/// Sends what is due until told to stop; what is under way then is brought to its end.
+/// Sends due deliveries until stopped; deliveries under way are finished.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut under_way = JoinSet::new();
     while !stop.is_cancelled() {
@@ -141,7 +141,7 @@ fn content_type(claim: &Claim) -> ContentType {
     claim.delivery.content_type.unwrap_or(claim.hook.content_type)
 }
 
-/// What was sent and what came back.
+/// Sends a delivery once; returns the request and its result.
 async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
     let body = match content_type(claim) {
@@ -150,7 +150,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     };
     let headers = match headers(forge, claim, body.as_bytes()) {
         Ok(headers) => headers,
-        // Nobody is told anything unsigned that should be signed.
+        // A delivery that must be signed is never sent unsigned.
         Err(error) => {
             let tried = Tried { request_headers: "{}".into(), error: Some(error), ..Tried::default() };
             return (Answered::No, tried);
@@ -164,7 +164,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             forge.gate().post(Post { address, headers, body: body.into() }).await
         }
         Err(error) => {
-            tracing::warn!(hook = %hook.id, %error, "the address of a webhook cannot be read");
+            tracing::warn!(hook = %hook.id, %error, "the URL of a webhook cannot be read");
             Err(GateError::Http(error.to_string()))
         }
     };
@@ -177,9 +177,9 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
         }
         Err(error) => {
             tracing::info!(hook = %hook.id, %error, "a webhook delivery failed");
-            tried.error = Some(error.told());
+            tried.error = Some(error.public_message());
             if error.hides_the_host() {
-                // The time that a look-up takes tells a name of the operator's network from one that is not there.
+                // The time of a lookup distinguishes a name of the operator's network from a missing one.
                 tried.duration = Duration::ZERO;
             }
             // Also where the guard refuses: as many tries as for a name that cannot be looked up.
@@ -212,7 +212,7 @@ fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
     }
 }
 
-/// What a delivery is sent with.
+/// Headers of a delivery.
 fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, String> {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
     let mut headers = HeaderMap::new();

@@ -25,7 +25,7 @@ struct Scribe {
 const EFFECT: &str = "test:effect";
 
 /// A kind that the consumer wants, two that it fails on, and one that it does not want.
-const TOLD: Kind = Kind::Star;
+const WANTED: Kind = Kind::Star;
 const BADLY: Kind = Kind::Unstar;
 const PANIC: Kind = Kind::RepoEdited;
 const OTHER: Kind = Kind::RepoCreated;
@@ -36,7 +36,7 @@ impl Consumer for Scribe {
     }
 
     fn wants(&self, kind: Kind) -> bool {
-        [TOLD, BADLY, PANIC].contains(&kind)
+        [WANTED, BADLY, PANIC].contains(&kind)
     }
 
     fn apply<'a>(&'a self, tx: &'a mut Tx, _: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>> {
@@ -106,12 +106,12 @@ async fn events_are_taken_in_once_from_the_moment_a_consumer_is_known(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let rig = rig_with(engine, |_| {}).await;
-    happen(&rig, TOLD, -1).await;
+    happen(&rig, WANTED, -1).await;
     sequencer_runs(&rig).await;
     let scribe = [Arc::new(Scribe::default()) as Shared];
     register(&rig.forge, &scribe).await.expect("it is made known");
     for source in 1..=120 {
-        happen(&rig, if source % 3 == 0 { OTHER } else { TOLD }, source).await;
+        happen(&rig, if source % 3 == 0 { OTHER } else { WANTED }, source).await;
     }
     catch_up_with(&rig.forge, &scribe).await.expect("it reads");
     register(&rig.forge, &scribe).await.expect("to be made known again changes nothing");
@@ -139,11 +139,11 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
     let (rig, shared, scribe) = world(engine).await;
     let consumers = [shared];
     for source in 1..=4 {
-        happen(&rig, TOLD, source).await;
+        happen(&rig, WANTED, source).await;
     }
     happen(&rig, kind, 5).await;
     for source in 6..=9 {
-        happen(&rig, TOLD, source).await;
+        happen(&rig, WANTED, source).await;
     }
 
     catch_up_with(&rig.forge, &consumers).await.expect("it reads");
@@ -190,7 +190,7 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
 async fn the_log_is_kept_for_the_slowest_consumer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let (rig, shared, _) = world(engine).await;
     for source in 1..=3 {
-        happen(&rig, TOLD, source).await;
+        happen(&rig, WANTED, source).await;
     }
     sequencer_runs(&rig).await;
     rig.clock.advance(Duration::from_secs(500 * 86_400));
@@ -211,13 +211,13 @@ async fn two_nodes_take_in_each_event_once(#[values(Engine::Sqlite, Engine::Post
     let (second, _store) = node(&rig.database, &rig.clock, "second").await;
     for round in 0..10 {
         for source in 1..=20 {
-            happen(&rig, TOLD, round * 20 + source).await;
+            happen(&rig, WANTED, round * 20 + source).await;
         }
         let here = [shared.clone()];
         let (one, other) = tokio::join!(catch_up_with(&rig.forge, &here), catch_up_with(&second, &here));
         one.and(other).expect("both read");
     }
-    // Whoever found the lease taken left the rest to the other, who may have been done by then.
+    // A process that found the lease taken left the rest to the other, which may have been done by then.
     catch_up_with(&rig.forge, std::slice::from_ref(&shared)).await.expect("it reads");
     assert_eq!(effects(&rig).await, once_each(1..=200));
 }

@@ -17,7 +17,7 @@ use rstest::rstest;
 use serde_json::json;
 use std::time::Duration;
 
-/// What was written and taken back.
+/// Text that was written and removed.
 const GONE: &str = "marmalade";
 
 struct World {
@@ -45,7 +45,7 @@ impl World {
     }
 
     /// Everything that any feed or stream shows to anyone.
-    async fn told(&self) -> Vec<Item> {
+    async fn feed(&self) -> Vec<Item> {
         let (forge, owner) = (&self.rig.forge, self.alice.user_id().expect("an account"));
         let mut all = Vec::new();
         for feed in [Feed::Public, Feed::Repo(self.repo.id), Feed::Actor(owner), Feed::Home(owner)] {
@@ -56,7 +56,7 @@ impl World {
         all
     }
 
-    /// What both logs say: they outlive what people wrote.
+    /// Contents of both logs: they outlive texts of people.
     async fn logged(&self) -> (String, String) {
         let mut conn = self.rig.store.read().await.expect("readable");
         let events = events::after(&mut conn, 0, 10_000).await.expect("readable");
@@ -82,7 +82,7 @@ async fn removed_and_edited_text_is_in_no_feed_stream_inbox_or_log(
     let kept = comment::add(forge, alice, repo, issue.number, "marmalade, and then honey").await.expect("said");
     let gone = comment::add(forge, alice, repo, issue.number, "only marmalade").await.expect("said");
     world.settle().await;
-    let before = world.told().await;
+    let before = world.feed().await;
     assert!(before.iter().any(|item| item.excerpt == "only marmalade"), "it was shown while it was there");
     assert!(before.iter().any(|item| item.title == "About marmalade"));
 
@@ -101,9 +101,12 @@ async fn removed_and_edited_text_is_in_no_feed_stream_inbox_or_log(
     }
     world.settle().await;
 
-    let told = world.told().await;
-    assert!(told.iter().any(|item| item.excerpt == "honey" && item.title == "About honey"), "the live text is shown");
-    for item in &told {
+    let reported = world.feed().await;
+    assert!(
+        reported.iter().any(|item| item.excerpt == "honey" && item.title == "About honey"),
+        "the live text is shown"
+    );
+    for item in &reported {
         assert!(!format!("{item:?}").contains(GONE), "{item:?}");
     }
     let (events, audit) = world.logged().await;

@@ -1,4 +1,4 @@
-//! What becomes of a push whose process is gone.
+//! Recovery of a push whose process is gone.
 
 use crate::rig::{Rig, rig};
 use abide_core::event::Kind;

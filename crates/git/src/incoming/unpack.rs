@@ -111,12 +111,12 @@ impl Incoming {
             if read(&mut pack, &mut piece, limits).await? == 0 {
                 return Err(ReceiveError::Truncated);
             }
-            let (place, scan) = (dir.clone(), self.git.scan_slot(self.client).await?);
+            let (spool_dir, scan) = (dir.clone(), self.git.scan_slot(self.client).await?);
             (state, piece) = blocking(move || {
                 let _scan = scan;
                 let (mut scanner, mut spool) = state;
                 let taken = scanner.feed(&piece)?;
-                spool.push(&piece[..taken]).map_err(GitError::io("keep a pack in", &place))?;
+                spool.push(&piece[..taken]).map_err(GitError::io("keep a pack in", &spool_dir))?;
                 Ok::<_, ReceiveError>(((scanner, spool), piece))
             })
             .await?;

@@ -202,7 +202,7 @@ impl Open {
         for entry in TreeRefIter::from_bytes(objects.tree(dir)?, hash::Kind::Sha1) {
             let entry = entry.map_err(|error| reader.broken(format!("tree {dir}: {error}")))?;
             let entry = owned(&entry, entry.filename.to_owned());
-            // One more than can be listed tells that there are more.
+            // One entry above the limit shows that there are more.
             let left = room.checked_sub(weight(&entry)).filter(|_| open.entries.len() <= limit);
             let Some(left) = left else {
                 open.is_cut = true;

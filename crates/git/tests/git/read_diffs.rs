@@ -158,7 +158,7 @@ fn every_kind_of_change_is_told() {
     script.commit("main", 2, &[one], &files);
     let bare = Bare::import(&script.0, Storage::Packed);
     let diff = bare.reader().diff(bare.oid("main"), &DiffLimits::default()).unwrap();
-    let told: Vec<_> = diff
+    let reported: Vec<_> = diff
         .files
         .iter()
         .map(|file| {
@@ -187,7 +187,7 @@ fn every_kind_of_change_is_told() {
         "+ n\u{fffd}w +1 -0",
         "old/name > new/name 97 +1 -1",
     ];
-    assert_eq!(told.iter().map(String::as_str).collect::<std::collections::BTreeSet<_>>(), wanted.into());
+    assert_eq!(reported.iter().map(String::as_str).collect::<std::collections::BTreeSet<_>>(), wanted.into());
     assert_eq!((diff.additions, diff.deletions, diff.truncated), (3, 3, false));
     let git = bare.run(&["diff", "-M", "--raw", "main^", "main", "--", "old", "new"]);
     assert!(git.contains("R097") || git.contains("R098"), "{git}");

@@ -122,14 +122,14 @@ async fn the_log_of_a_file_follows_its_renames_as_git_does() {
         }
     }
     let log = reader.log_file(git, Client::SERVER, main, b"three.txt", 0, 100).await.unwrap();
-    let told: Vec<_> = log
+    let reported: Vec<_> = log
         .steps
         .iter()
         .map(|step| (step.path.to_string(), step.renamed_from.as_ref().map(ToString::to_string)))
         .collect();
     let path = |path: &str, from: Option<&str>| (path.to_owned(), from.map(str::to_owned));
     assert_eq!(
-        told,
+        reported,
         [
             path("three.txt", None),
             path("three.txt", Some("dir/two.txt")),

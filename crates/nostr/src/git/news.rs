@@ -81,11 +81,11 @@ pub struct Weight {
     pub bytes: u64,
 }
 
-/// The threads of a batch whose beginnings are read, by their places: those that accounts add to before others, short ones
+/// The threads of a batch whose beginnings are read, by index: those that accounts add to before others, short ones
 /// before long ones, until they have `most` bytes. Many long threads of strangers thus take no room from short ones.
 pub fn read_first(threads: &[Weight], most: u64) -> BTreeSet<usize> {
     let mut order: Vec<(usize, &Weight)> = threads.iter().enumerate().collect();
-    order.sort_by_key(|(place, weight)| (!weight.by_account, weight.bytes, *place));
+    order.sort_by_key(|(index, weight)| (!weight.by_account, weight.bytes, *index));
     let mut left = most;
     let fits = |(_, weight): &(usize, &Weight)| match left.checked_sub(weight.bytes) {
         Some(rest) => {
@@ -94,7 +94,7 @@ pub fn read_first(threads: &[Weight], most: u64) -> BTreeSet<usize> {
         }
         None => false,
     };
-    order.into_iter().filter(fits).map(|(place, _)| place).collect()
+    order.into_iter().filter(fits).map(|(index, _)| index).collect()
 }
 
 /// Distinct keys mentioned as `nostr:npub1…`.

@@ -12,7 +12,7 @@ pub struct Service {
 
 /// The text is no server URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an address must start with http://, https://, ws:// or wss:// and have a host")]
+#[error("a URL must start with http://, https://, ws:// or wss:// and have a host")]
 pub struct InvalidService;
 
 impl Service {

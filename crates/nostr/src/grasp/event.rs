@@ -46,7 +46,7 @@ pub enum Commit {
     OtherAside,
 }
 
-/// What is served of the repositories that a PR event is for. Of several repositories the one that is closest to taking
+/// State of the repositories that a PR event is for. Of several repositories the one that is closest to taking
 /// the commit counts ([`Ord`]): those that take no changes keep it from none of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {

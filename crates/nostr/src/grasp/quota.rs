@@ -116,7 +116,9 @@ pub fn pr_refs(refs: &Refs, more: u64) -> Result<(), Refusal> {
     }
     if refs.address_today.saturating_add(more) > ADDRESS_REFS_PER_DAY {
         let used = refs.address_today;
-        return refuse(format!("{used} of {ADDRESS_REFS_PER_DAY} refs of pull requests came from this address today"));
+        return refuse(format!(
+            "{used} of {ADDRESS_REFS_PER_DAY} refs of pull requests came from this IP address today"
+        ));
     }
     Ok(())
 }
@@ -193,7 +195,7 @@ pub fn repo(quotas: &Quotas, usage: &Usage, of_all: u64) -> Result<(), Refusal> 
     }
     if usage.address_repos_today >= quotas.address_repos_per_day {
         let (used, most) = (usage.address_repos_today, quotas.address_repos_per_day);
-        return refuse(format!("{used} of {most} repositories were announced from this address today"));
+        return refuse(format!("{used} of {most} repositories were announced from this IP address today"));
     }
     if of_all >= quotas.strangers_repos {
         let most = quotas.strangers_repos;
@@ -286,7 +288,7 @@ mod tests {
         let today = |announced| Usage { address_repos_today: announced, ..Usage::default() };
         assert_eq!(repo(&quotas(), &today(2), 0), Ok(()));
         assert!(
-            refused(repo(&quotas(), &today(3), 0)).contains("3 of 3 repositories were announced from this address")
+            refused(repo(&quotas(), &today(3), 0)).contains("3 of 3 repositories were announced from this IP address")
         );
         assert!(refused(repo(&quotas(), &today(0), 10)).contains("keys without an account have 10 of 10 repositories"));
         let left = |usage: Usage, room| pack_room(&quotas(), &usage, &room);
@@ -310,7 +312,7 @@ mod tests {
         let full = refused(pr_refs(&Refs { of_key: KEY_REFS - 19, ..none }, 20));
         assert!(full.contains("this key has 81 of 100 refs"), "{full}");
         let used = Refs { address_today: ADDRESS_REFS_PER_DAY, ..none };
-        assert!(refused(pr_refs(&used, 1)).contains("300 of 300 refs of pull requests came from this address"));
+        assert!(refused(pr_refs(&used, 1)).contains("300 of 300 refs of pull requests came from this IP address"));
     }
 
     #[test]

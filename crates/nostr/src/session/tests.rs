@@ -238,9 +238,9 @@ fn whoever_answers_another_challenge_is_told_the_right_one() {
     for tags in [&[["challenge", "guess"]][..], &[]] {
         let tags: Vec<&[&str]> = tags.iter().map(|tag| &tag[..]).collect();
         let proof = event(2, 22_242, 0, &tags, "");
-        let mut told = session.on_message(&format!("[\"AUTH\",{}]", written(&proof)), NOW);
-        let challenge = told.pop().into_iter().collect();
-        assert_eq!(only(told)[2], false);
+        let mut actions = session.on_message(&format!("[\"AUTH\",{}]", written(&proof)), NOW);
+        let challenge = actions.pop().into_iter().collect();
+        assert_eq!(only(actions)[2], false);
         assert_eq!(only(challenge), json!(["AUTH", "chance"]));
     }
     assert!(session.proven().is_empty());

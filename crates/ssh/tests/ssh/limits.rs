@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// Connects and reads the server's greeting; `None` if the server closed the connection.
-fn knock(world: &World) -> Option<TcpStream> {
+fn connect(world: &World) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(world.addr).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut greeting = [0; 15];
@@ -30,22 +30,22 @@ fn closes(mut stream: TcpStream) -> bool {
 #[test]
 fn more_connections_than_allowed_are_closed_until_one_ends() {
     let world = World::with(|options, _| options.per_ip = 2);
-    let first = knock(&world).unwrap();
-    let _second = knock(&world).unwrap();
-    assert!(knock(&world).is_none());
+    let first = connect(&world).unwrap();
+    let _second = connect(&world).unwrap();
+    assert!(connect(&world).is_none());
     drop(first);
-    eventually(Duration::from_secs(10), || knock(&world).is_some());
+    eventually(Duration::from_secs(10), || connect(&world).is_some());
 
     let world = World::with(|options, _| options.max_connections = 1);
-    let _only = knock(&world).unwrap();
-    assert!(knock(&world).is_none());
+    let _only = connect(&world).unwrap();
+    assert!(connect(&world).is_none());
 }
 
 #[test]
 fn a_client_that_does_not_authenticate_is_cut_off() {
     let world = World::with(|options, _| options.handshake_timeout = Duration::from_secs(1));
-    let silent = knock(&world).unwrap();
-    let mut half = knock(&world).unwrap();
+    let silent = connect(&world).unwrap();
+    let mut half = connect(&world).unwrap();
     std::io::Write::write_all(&mut half, b"SSH-2.0-half\r\n").unwrap();
     assert!(closes(silent));
     assert!(closes(half));

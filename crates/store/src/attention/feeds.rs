@@ -1,6 +1,6 @@
 //! Feeds: parts of the log of events, newest first, as a viewer may know them now.
 //!
-//! Nothing is copied per reader. Each way through the log picks a bounded run of places by an index; the outer statement
+//! Nothing is copied per reader. Each query of the log picks a bounded run of positions by an index; the outer statement
 //! fills them in with the names of today and says of each whether the viewer may know of it. So a request costs the same
 //! however much of the log is hidden from them.
 
@@ -21,7 +21,7 @@ pub const RUN: usize = 50;
 /// Characters of a text that feeds show.
 const EXCERPT: usize = 200;
 
-/// Fills in the places that `$run` picked: $1 is the viewer, $2 whether they read everything.
+/// Reads the events at the positions that `$run` picked: $1 is the viewer, $2 whether they read everything.
 ///
 /// Titles and texts come from the live rows, so what was removed or edited away is in no feed.
 ///
@@ -60,7 +60,7 @@ macro_rules! filled {
     };
 }
 
-/// What a source `x` contributes before $3, newest first, from place `$from` on; one, so many before it left out.
+/// Events of a source `x` before $3, newest first, from position `$from` on; one, so many before it left out.
 macro_rules! latest {
     ($source:expr, $from:expr, $offset:literal) => {
         concat!(
@@ -75,21 +75,21 @@ macro_rules! latest {
     };
 }
 
-/// What `x` contributes if it is a repository: what happened in public, and the rest for those inside.
+/// Events of a repository `x`: public ones, and all for people with access.
 macro_rules! in_repo {
     () => {
         "e.repo_id = x.id AND (e.public OR x.inside)"
     };
 }
 
-/// What `x` contributes if it is a person: what they did in public; oneself, everything.
+/// Events of a person `x`: public ones; for oneself, all.
 macro_rules! by_person {
     () => {
         "e.actor_user_id = x.id AND (e.public OR x.id = $1)"
     };
 }
 
-/// What the chosen sources contribute: of each its latest [`RUN`], and nothing before the end. `CROSS` tells SQLite to begin
+/// Events of the chosen sources: of each its latest [`RUN`], and nothing before the end. `CROSS` makes SQLite begin
 /// with the sources.
 macro_rules! contributed {
     ($chosen:literal, $source:expr) => {
@@ -105,7 +105,7 @@ macro_rules! contributed {
     };
 }
 
-/// The latest places before $3 of what $4 keeps an eye on: their repositories and those they watch, themselves and those
+/// The latest positions before $3 of the sources of $4: their repositories and those they watch, themselves and those
 /// they follow. What someone watches is for themselves to know, so others learn nothing of it here.
 ///
 /// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. The
@@ -189,25 +189,22 @@ pub struct Item {
 pub struct FeedRepo {
     /// Which.
     pub id: RepoId,
-    /// Whose it is.
     pub owner: Handle,
-    /// What it is called.
     pub name: RepoName,
-    /// What the owner's key calls it, as long as the owner has no name.
+    /// Its nostr identifier, as long as the owner has no name.
     pub identifier: Option<String>,
 }
 
 impl FeedRepo {
-    /// What it is called in addresses.
+    /// Its name in URLs.
     pub fn slug(&self) -> String {
         address(self.owner.as_str(), self.name.as_str(), self.identifier.as_deref())
     }
 }
 
-/// What a run of the log holds for a viewer.
+/// The part of the log that a viewer may read.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What they may know of.
     pub items: Vec<Item>,
     /// Where the run ends, and whether there is more behind.
     pub end: Option<(i64, bool)>,
@@ -258,17 +255,17 @@ impl Item {
 /// Which events.
 #[derive(Debug, Clone, Copy)]
 pub enum Feed {
-    /// What happened in public.
+    /// Public events.
     Public,
-    /// What happened in a repository.
+    /// Events of a repository.
     Repo(RepoId),
-    /// What someone did.
+    /// Events of a person.
     Actor(UserId),
-    /// What someone keeps an eye on.
+    /// Events of the repositories that a person watches and of the people they follow.
     Home(UserId),
 }
 
-/// The latest [`RUN`] events of a feed before a place, as far as the viewer may know of them.
+/// The latest [`RUN`] events of a feed before a position, as far as the viewer may know of them.
 pub async fn before(conn: &mut Conn, feed: Feed, viewer: Viewer, before: i64) -> Result<Run, StoreError> {
     let Viewer { user, reads_everything } = viewer;
     match feed {

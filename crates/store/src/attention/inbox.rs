@@ -50,7 +50,7 @@ macro_rules! item {
         concat!(
             "SELECT ",
             columns!(),
-            ", c.role AS role, n.thread_id, n.reason, n.state, n.updated_at AS told_at, n.read_at,
+            ", c.role AS role, n.thread_id, n.reason, n.state, n.updated_at AS notified_at, n.read_at,
             t.subject_kind, t.subject_id, COALESCE(i.title, m.title, n.title) AS title, i.number, i.state AS issue_state,
             (SELECT e.event_id FROM nostr_events e WHERE e.n = m.n) AS event_id,
             (SELECT e.kind FROM nostr_events e WHERE e.n = m.n) AS event_kind,
@@ -111,7 +111,7 @@ pub struct Item {
     /// The user muted the thread.
     pub muted: bool,
     /// Time of the last notification.
-    pub told_at: Timestamp,
+    pub notified_at: Timestamp,
     /// Time when the user last read it.
     pub read_at: Option<Timestamp>,
 }
@@ -130,7 +130,7 @@ impl Item {
             reason: row.parsed("reason")?,
             state: row.parsed("state")?,
             muted: row.int("muted")? != 0,
-            told_at: row.time("told_at")?,
+            notified_at: row.time("notified_at")?,
             read_at: row.opt_time("read_at")?,
         })
     }
@@ -141,8 +141,8 @@ impl Item {
     }
 
     /// Position in the list.
-    pub fn place(&self) -> SortKey {
-        SortKey { at: self.told_at, id: self.thread.get() }
+    pub fn sort_key(&self) -> SortKey {
+        SortKey { at: self.notified_at, id: self.thread.get() }
     }
 }
 
@@ -173,7 +173,7 @@ pub struct Filter {
 pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -> Result<Vec<Item>, StoreError> {
     let Filter { all, repo, taking_part, since, before, public } = filter;
     let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
-    let (repo, place) = (repo.map_or(0, RepoId::get), part.behind);
+    let (repo, sort_key) = (repo.map_or(0, RepoId::get), part.behind);
     let values = params![
         viewer.user,
         viewer.reads_everything,
@@ -181,8 +181,8 @@ pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -
         taking_part,
         since,
         before,
-        place.at,
-        place.id,
+        sort_key.at,
+        sort_key.id,
         part.page.limit,
         part.page.offset,
         public

@@ -28,8 +28,8 @@ pub struct Part {
 
 impl Part {
     /// A number of entries after a position.
-    pub fn behind(place: SortKey, limit: i64) -> Self {
-        Self { behind: place, page: Page { limit, offset: 0 } }
+    pub fn behind(sort_key: SortKey, limit: i64) -> Self {
+        Self { behind: sort_key, page: Page { limit, offset: 0 } }
     }
 }
 
@@ -74,7 +74,7 @@ impl Person {
     }
 
     /// Position in the list.
-    pub fn place(&self) -> SortKey {
+    pub fn sort_key(&self) -> SortKey {
         SortKey { at: self.since, id: self.id.get() }
     }
 }
@@ -107,7 +107,7 @@ impl Kept {
     }
 
     /// Position in the list.
-    pub fn place(&self) -> SortKey {
+    pub fn sort_key(&self) -> SortKey {
         SortKey { at: self.since, id: self.repo.id.get() }
     }
 }

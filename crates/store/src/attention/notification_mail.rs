@@ -77,7 +77,7 @@ pub struct Pending {
     /// The last event of the notification.
     pub seq: i64,
     /// Time of the last notification.
-    pub told_at: Timestamp,
+    pub notified_at: Timestamp,
     /// Number of events that this mail covers.
     pub events: i64,
     /// The recipient's primary address, if it is verified and the account is not suspended.
@@ -105,7 +105,7 @@ impl Pending {
             reason: row.parsed("reason")?,
             private: row.bool("private")?,
             seq: row.int("last_seq")?,
-            told_at: row.time("updated_at")?,
+            notified_at: row.time("updated_at")?,
             events: row.int("mail_events")?,
             address: row.opt_text("address")?.filter(|_| !suspended),
             muted_at: row.opt_time("muted_at")?,

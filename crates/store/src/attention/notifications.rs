@@ -63,7 +63,7 @@ statements! {
         postgres "= ANY (CAST(string_to_array($4, ',') AS BIGINT[])) ORDER BY u.id";
     ADMINS = "SELECT user_id FROM repo_collaborators WHERE repo_id = $1 AND role = 'admin' ORDER BY user_id LIMIT $2";
     /// Notifies users $1 of the event at $5 in thread $2.
-    TELL = "INSERT INTO notifications
+    NOTIFY = "INSERT INTO notifications
             (user_id, thread_id, title, reason, state, private, last_seq, updated_at, mail_due_at, mail_events)
         SELECT u.id, CAST($2 AS BIGINT), CAST($9 AS TEXT), CAST($3 AS TEXT), 'unread', CAST($4 AS BOOLEAN), CAST($5 AS BIGINT),
             CAST($6 AS BIGINT), CASE WHEN CAST($7 AS BOOLEAN) THEN CAST($6 AS BIGINT) END,
@@ -175,7 +175,7 @@ pub async fn admins(conn: &mut Conn, repo: RepoId, limit: i64) -> Result<Vec<Use
 }
 
 /// Notifies users of an event for one reason; returns how many had not been notified of it. `mailed`: also by mail.
-pub async fn tell(
+pub async fn notify(
     tx: &mut Tx,
     news: &News,
     reason: Reason,
@@ -186,7 +186,7 @@ pub async fn tell(
     let window = i64::try_from(news.window.as_micros()).unwrap_or(i64::MAX);
     let (ids, reason) = (id_list(people), reason.as_str());
     let values = params![ids, news.thread, reason, news.private, news.seq, now, mailed, window, news.title.as_str()];
-    tx.execute(&TELL, values).await
+    tx.execute(&NOTIFY, values).await
 }
 
 fn id_list(people: &[UserId]) -> String {

@@ -69,7 +69,7 @@ statements! {
 
 /// An entry to append.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct NewEntry {
     /// Kind, named as in GitHub's timeline.
     pub kind: &'static str,
     /// Names at the time, and similar details.
@@ -170,18 +170,18 @@ impl Entry {
 }
 
 /// Appends an entry; `false` if an entry with the same key exists.
-pub async fn append(tx: &mut Tx, issue: IssueId, actor: Option<UserId>, told: &Told) -> Result<bool, StoreError> {
+pub async fn append(tx: &mut Tx, issue: IssueId, actor: Option<UserId>, entry: &NewEntry) -> Result<bool, StoreError> {
     let now = tx.now();
     let values = params![
         issue,
         actor,
-        told.kind,
-        told.detail.to_string(),
-        told.comment,
-        told.source_repo,
-        told.source_issue,
-        told.commit.as_deref(),
-        told.once.as_deref(),
+        entry.kind,
+        entry.detail.to_string(),
+        entry.comment,
+        entry.source_repo,
+        entry.source_issue,
+        entry.commit.as_deref(),
+        entry.once.as_deref(),
         now
     ];
     Ok(tx.execute(&APPEND, values).await? > 0)

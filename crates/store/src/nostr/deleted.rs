@@ -41,8 +41,8 @@ pub async fn at_many(conn: &mut Conn, asked: &[([u8; 32], String)]) -> Result<Ha
     let list = Json::from(asked.iter().map(pair).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
     for row in conn.all(&AT_MANY, params![list]).await? {
-        if let Ok(place) = usize::try_from(row.int("place")?) {
-            found.insert(place, row.int("at")?);
+        if let Ok(index) = usize::try_from(row.int("place")?) {
+            found.insert(index, row.int("at")?);
         }
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! Links between events and repositories: facts about many events at once, for the acceptance rules.
 //!
 //! Every event has a distance from a repository: an announcement, issue, patch or pull request has distance 0, an event
-//! that tags one of those 1, and so on (`nostr_indirect` where the kind alone does not tell). Only served events count;
+//! that tags one of those 1, and so on (`nostr_indirect` where the kind alone does not decide). Only served events count;
 //! hidden events, profiles, deletions and states link to nothing.
 
 use crate::nostr::events::{fixed, hexadecimal, hexadecimal_list};
@@ -106,7 +106,7 @@ pub async fn addresses(
     let list = Json::from(named.iter().map(one).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
     for row in conn.all(&SLOTS, params![list]).await? {
-        let address = usize::try_from(row.int("place")?).ok().and_then(|place| named.get(place));
+        let address = usize::try_from(row.int("place")?).ok().and_then(|index| named.get(index));
         if let Some(address) = address {
             found.insert(address.clone(), Link { steps: row.int("steps")?, is_repo: address.0 == 30_617 });
         }
@@ -144,7 +144,7 @@ pub async fn pr_events(
     rows.iter().map(|row| Ok(((row.int("created_at")?, row.int("n")?), row.bytes32("event_id")?))).collect()
 }
 
-/// Records the distance of a stored event from a repository, where its kind alone does not tell.
+/// Records the distance of a stored event from a repository, where its kind alone does not decide.
 pub async fn note_steps(tx: &mut Tx, id: &[u8; 32], steps: i64) -> Result<(), StoreError> {
     tx.execute(&NOTE, params![&id[..], steps]).await.map(drop)
 }

@@ -70,8 +70,8 @@ pub async fn newest(
     let but = but.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let rows = conn.all(&NEWEST, params![Json::from(list).to_string(), now, but, each]).await?;
     let word = |row: &crate::Row| {
-        let place = usize::try_from(row.int("place")?).ok().and_then(|place| pairs.get(place));
-        let (root, _) = place.ok_or_else(|| unreadable("place", "no such pair"))?;
+        let pair = usize::try_from(row.int("place")?).ok().and_then(|index| pairs.get(index));
+        let (root, _) = pair.ok_or_else(|| unreadable("place", "no such pair"))?;
         Ok(Word {
             root: *root,
             n: row.int("n")?,

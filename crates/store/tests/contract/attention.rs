@@ -172,7 +172,7 @@ async fn suspended_people_are_neither_listed_nor_counted_until_they_are_back(
     assert!(follows::followers(&mut conn, alice, ALL.into()).await.unwrap().is_empty());
     drop(conn);
 
-    // What is written for someone suspended is not counted either, and what goes was not.
+    // Rows of suspended accounts are not counted, so their removal changes no counter.
     star(store, bob, second).await;
     unstar(store, bob, first).await;
     watch(store, bob, second, WatchLevel::All).await;
@@ -254,7 +254,7 @@ async fn lists_come_newest_first_and_in_steps(#[values(Engine::Sqlite, Engine::P
     let mut conn = store.read().await.unwrap();
     let mut seen: Vec<Person> = Vec::new();
     loop {
-        let behind = seen.last().map_or(SortKey::TOP, Person::place);
+        let behind = seen.last().map_or(SortKey::TOP, Person::sort_key);
         let step = stars::of_repo(&mut conn, id, Part::behind(behind, 3)).await.unwrap();
         assert!(step.len() <= 3);
         if step.is_empty() {

@@ -1,4 +1,4 @@
-//! The audit log tells when someone has been at it.
+//! The audit log reveals tampering.
 
 use crate::sequencer::{KEY, happen, lead, step};
 use crate::support::{Raw, World};
@@ -37,7 +37,7 @@ async fn an_untouched_chain_holds_and_unsealed_rows_are_counted(
     assert_eq!(verify(&world, KEY).await, ChainReport { sealed: 5, unsealed: 0, broken_at: None });
 }
 
-/// What a tamperer does to the rows, and the place at which it shows.
+/// Tampering with rows, and the position at which it is found.
 const TAMPERING: &[(&str, &str, i64)] = &[
     ("an altered id", "UPDATE tampered SET id = 999 WHERE seq = 3", 3),
     ("an altered place", "UPDATE tampered SET seq = 999 WHERE seq = 3", 3),
@@ -75,11 +75,11 @@ async fn tampering_shows_at_its_place(#[values(Engine::Sqlite, Engine::Postgres)
     let mut raw = world.raw().await;
     raw.execute("CREATE TABLE original AS SELECT * FROM audit_log").await;
 
-    for (what, tampering, place) in TAMPERING {
+    for (what, tampering, position) in TAMPERING {
         raw.execute("CREATE TABLE tampered AS SELECT * FROM original").await;
         raw.execute(tampering).await;
         replace_log(&mut raw, "tampered").await;
-        assert_eq!(verify(&world, KEY).await.broken_at, Some(*place), "{what}");
+        assert_eq!(verify(&world, KEY).await.broken_at, Some(*position), "{what}");
         raw.execute("DROP TABLE tampered").await;
     }
 

@@ -1,4 +1,4 @@
-//! What goes with a row that is removed, and what outlives it.
+//! Cascades of removed rows.
 
 use crate::leases::take;
 use crate::sequencer::{KEY, lead, step};
@@ -19,7 +19,7 @@ const DELETE_REPO: Sql = sql("DELETE FROM repos WHERE id = $1");
 const DELETE_USER: Sql = sql("DELETE FROM users WHERE id = $1");
 const FORK: Sql = sql("UPDATE repos SET fork_of_repo_id = $1 WHERE id = $2");
 
-async fn tell(store: &Store, id: RepoId) {
+async fn emit_star(store: &Store, id: RepoId) {
     unit!(store, id, |tx, &id| {
         let event = events::NewEvent {
             actor: None,
@@ -62,9 +62,9 @@ async fn a_removed_repository_takes_its_own_rows_and_leaves_both_logs(
     })
     .await
     .unwrap();
-    tell(&world.store, id).await;
+    emit_star(&world.store, id).await;
     step(&world.store, &lead(&world.store).await, 100).await.unwrap();
-    tell(&world.store, id).await;
+    emit_star(&world.store, id).await;
 
     run(&world.store, DELETE_REPO, vec![id.into()]).await.unwrap();
 

@@ -1,4 +1,4 @@
-//! When there is no room, those who are concerned are told, and nobody is told of something that is not there.
+//! On a full disk the callers get an error, and nobody is notified of a change that was not stored.
 
 use crate::support::{NOTE, World, joined, note, notes, sql, started, unit};
 use abide_store::{Sql, StoreError, params};

@@ -102,20 +102,20 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
     for name in ["ann", "bob", "cem", "dot", "eve"] {
         people.push(user(store, name).await);
     }
-    let mut places = Vec::new();
+    let mut repo_ids = Vec::new();
     for index in 0..8_usize {
-        places.push((repo(store, people[index % 4], &format!("r{index}")).await, people[index % 4]));
+        repo_ids.push((repo(store, people[index % 4], &format!("r{index}")).await, people[index % 4]));
     }
     let mut roles = BTreeSet::new();
     let (mut watching, mut following) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..12 {
-        let (who, (place, owner)) = (people[dice.below(5)], places[dice.below(8)]);
-        let (watcher, watched) = (people[dice.below(5)], places[dice.below(8)].0);
+        let (who, (repo_id, owner)) = (people[dice.below(5)], repo_ids[dice.below(8)]);
+        let (watcher, watched) = (people[dice.below(5)], repo_ids[dice.below(8)].0);
         let level = WatchLevel::ALL[dice.below(3)];
         let (follower, followed) = (people[dice.below(5)], people[dice.below(5)]);
         let done: Result<(), StoreError> = unit!(store, (), |tx, _| {
             if who != owner {
-                collaborators::set(tx, place, who, Role::Read).await?;
+                collaborators::set(tx, repo_id, who, Role::Read).await?;
             }
             watches::set(tx, watcher, watched, level).await?;
             if follower != followed {
@@ -125,7 +125,7 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
         })
         .await;
         done.unwrap();
-        roles.extend((who != owner).then_some((place, who)));
+        roles.extend((who != owner).then_some((repo_id, who)));
         following.extend((follower != followed).then_some((follower, followed)));
         if level == WatchLevel::Ignore {
             watching.remove(&(watcher, watched));
@@ -138,7 +138,7 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
     let kinds: Vec<Kind> = in_feeds.chain([Kind::Unstar, Kind::RepoEdited]).collect();
     let mut log = Vec::new();
     for seq in 1..=300 {
-        let (place, _) = places[dice.below(8)];
+        let (repo_id, _) = repo_ids[dice.below(8)];
         let actor = (dice.below(12) > 0).then(|| people[dice.below(5)]);
         let kind = kinds[dice.below(kinds.len())];
         let (public, about) = (dice.below(3) > 0, people[dice.below(5)]);
@@ -147,11 +147,11 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
             seq,
             kind,
             actor,
-            repo: (!follow).then_some(place),
+            repo: (!follow).then_some(repo_id),
             about_user: follow.then_some(about),
             public,
         };
-        let subject = if follow { (SubjectKind::User, about.get()) } else { (SubjectKind::Repo, place.get()) };
+        let subject = if follow { (SubjectKind::User, about.get()) } else { (SubjectKind::Repo, repo_id.get()) };
         emit(store, event(kind, actor, happened.repo, subject, public)).await;
         log.push(happened);
     }
@@ -159,16 +159,16 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
 
     // Then the world changes: some are hidden, one is deleted, someone is suspended.
     let mut facts = BTreeMap::new();
-    for (index, (place, owner)) in places.iter().enumerate() {
+    for (index, (repo_id, owner)) in repo_ids.iter().enumerate() {
         let (hidden, deleted) = (index % 3 == 1, index == 6);
         if hidden {
-            run(store, HIDE, vec![place.get().into(), "private".into()]).await.unwrap();
+            run(store, HIDE, vec![repo_id.get().into(), "private".into()]).await.unwrap();
         }
         if deleted {
-            run(store, DELETE, vec![place.get().into(), 1_i64.into()]).await.unwrap();
+            run(store, DELETE, vec![repo_id.get().into(), 1_i64.into()]).await.unwrap();
         }
         let visibility = if hidden { Visibility::Private } else { Visibility::Public };
-        facts.insert(*place, RepoFacts { owner: *owner, visibility, archived: false, deleted });
+        facts.insert(*repo_id, RepoFacts { owner: *owner, visibility, archived: false, deleted });
     }
     let suspended = people[3];
     let done: Result<(), StoreError> = unit!(store, (), |tx, _| users::set_suspended(tx, suspended, true).await).await;
@@ -179,15 +179,15 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
         let actor = viewer.map_or(Actor::Anonymous, |id| Actor::User { id, site_admin: admin, suspended: false });
         let may_know = |event: &Happened| {
             let silent = event.actor == Some(suspended) || event.about_user == Some(suspended);
-            let told = is_in_feeds(event.kind);
+            let reported = is_in_feeds(event.kind);
             let visible = match event.repo {
-                Some(place) => {
-                    let role = viewer.is_some_and(|who| roles.contains(&(place, who))).then_some(Role::Read);
-                    event_visible(&actor, event.public, &facts[&place], role)
+                Some(repo_id) => {
+                    let role = viewer.is_some_and(|who| roles.contains(&(repo_id, who))).then_some(Role::Read);
+                    event_visible(&actor, event.public, &facts[&repo_id], role)
                 }
                 None => event.public,
             };
-            told && !silent && visible
+            reported && !silent && visible
         };
         let expected = |wanted: &dyn Fn(&Happened) -> bool| -> Vec<i64> {
             log.iter().rev().filter(|event| wanted(event) && may_know(event)).map(|event| event.seq).collect()
@@ -195,21 +195,21 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
         let looks = Viewer { user: viewer, reads_everything: admin };
         let public = all_of(store, Feed::Public, looks).await;
         assert_eq!(public, expected(&|event| event.public), "public to {viewer:?}");
-        for (place, _) in &places {
-            let of_repo = all_of(store, Feed::Repo(*place), looks).await;
-            assert_eq!(of_repo, expected(&|event| event.repo == Some(*place)), "{place} to {viewer:?}");
+        for (repo_id, _) in &repo_ids {
+            let of_repo = all_of(store, Feed::Repo(*repo_id), looks).await;
+            assert_eq!(of_repo, expected(&|event| event.repo == Some(*repo_id)), "{repo_id} to {viewer:?}");
         }
         for who in &people {
             let by = all_of(store, Feed::Actor(*who), looks).await;
             assert_eq!(by, expected(&|event| event.actor == Some(*who)), "by {who} to {viewer:?}");
             let home = all_of(store, Feed::Home(*who), looks).await;
             let kept = |event: &Happened| {
-                let watched = |place| viewer == Some(*who) && watching.contains(&(*who, place));
-                let here = event.repo.is_some_and(|place| facts[&place].owner == *who || watched(place));
-                let inside = event.repo.is_some_and(|place| {
-                    Some(facts[&place].owner) == viewer
+                let watched = |repo_id| viewer == Some(*who) && watching.contains(&(*who, repo_id));
+                let here = event.repo.is_some_and(|repo_id| facts[&repo_id].owner == *who || watched(repo_id));
+                let inside = event.repo.is_some_and(|repo_id| {
+                    Some(facts[&repo_id].owner) == viewer
                         || admin
-                        || viewer.is_some_and(|me| roles.contains(&(place, me)))
+                        || viewer.is_some_and(|me| roles.contains(&(repo_id, me)))
                 });
                 let theirs = event.actor.is_some_and(|actor| actor == *who || following.contains(&(*who, actor)));
                 let own = event.actor.is_some() && event.actor == viewer;
@@ -242,36 +242,36 @@ async fn home_leaves_nothing_out_where_more_sources_are_kept_than_a_run_has_plac
     let World { store, .. } = &World::new(engine).await;
     let dice = &mut Dice(seed);
     let reader = user(store, "reader").await;
-    let (mut people, mut places) = (Vec::new(), Vec::new());
+    let (mut people, mut repo_ids) = (Vec::new(), Vec::new());
     for index in 0..130 {
         people.push(user(store, &format!("p{index}")).await);
-        places.push(repo(store, people[index], "r").await);
+        repo_ids.push(repo(store, people[index], "r").await);
     }
     // Every other one is kept. The first are busy and the last are quiet, some for the whole log.
     let mut log = Vec::new();
     for _ in 0..700 {
         let mut busy = || dice.below(130) * dice.below(130) / 130;
-        let (actor, place) = (busy(), busy());
-        log.push((actor, place, dice.below(4) > 0));
+        let (actor, repo_id) = (busy(), busy());
+        log.push((actor, repo_id, dice.below(4) > 0));
     }
     let written: Result<(), StoreError> =
-        unit!(store, (log.clone(), people.clone(), places.clone()), |tx, (log, people, places)| {
+        unit!(store, (log.clone(), people.clone(), repo_ids.clone()), |tx, (log, people, repo_ids)| {
             for index in (0..130).step_by(2) {
-                watches::set(tx, reader, places[index], WatchLevel::All).await?;
+                watches::set(tx, reader, repo_ids[index], WatchLevel::All).await?;
                 follows::add(tx, reader, people[index]).await?;
             }
-            for (actor, place, public) in log {
-                let (actor, place) = (people[*actor], places[*place]);
-                let subject = (SubjectKind::Repo, place.get());
-                events::append(tx, &event(Kind::Star, Some(actor), Some(place), subject, *public)).await?;
+            for (actor, repo_id, public) in log {
+                let (actor, repo_id) = (people[*actor], repo_ids[*repo_id]);
+                let subject = (SubjectKind::Repo, repo_id.get());
+                events::append(tx, &event(Kind::Star, Some(actor), Some(repo_id), subject, *public)).await?;
             }
             Ok(())
         })
         .await;
     written.unwrap();
     number(store).await;
-    let kept = |(_, (actor, place, public)): &(i64, (usize, usize, bool))| {
-        *public && (actor.is_multiple_of(2) || place.is_multiple_of(2))
+    let kept = |(_, (actor, repo_id, public)): &(i64, (usize, usize, bool))| {
+        *public && (actor.is_multiple_of(2) || repo_id.is_multiple_of(2))
     };
     let mut expected: Vec<i64> = (1..).zip(log).filter(kept).map(|(seq, _)| seq).collect();
     expected.reverse();
@@ -293,13 +293,13 @@ async fn what_is_popular_goes_by_distinct_people_and_what_they_did_on_balance(
         fresh.push(user(store, &format!("new{index}")).await);
     }
     let names = ["liked", "pushed-up", "undone", "own", "hidden", "gone"];
-    let mut places = Vec::new();
+    let mut repo_ids = Vec::new();
     for name in names {
-        places.push(repo(store, owner, name).await);
+        repo_ids.push(repo(store, owner, name).await);
     }
-    let [liked, pushed_up, undone, own, hidden, gone] = places[..] else { unreachable!() };
-    let act = async |who: UserId, kind: Kind, place: RepoId| {
-        emit(store, event(kind, Some(who), Some(place), (SubjectKind::Repo, place.get()), true)).await;
+    let [liked, pushed_up, undone, own, hidden, gone] = repo_ids[..] else { unreachable!() };
+    let act = async |who: UserId, kind: Kind, repo_id: RepoId| {
+        emit(store, event(kind, Some(who), Some(repo_id), (SubjectKind::Repo, repo_id.get()), true)).await;
     };
     for who in &old[..2] {
         act(*who, Kind::Star, liked).await;
@@ -333,7 +333,7 @@ async fn what_is_popular_goes_by_distinct_people_and_what_they_did_on_balance(
     };
     count(Period::Day).await;
     assert_eq!(list(Period::Day, None).await, [gone, hidden, liked, pushed_up]);
-    // What is hidden or deleted after it was counted is not shown, not even to its owner.
+    // A repository that is hidden or deleted after it was counted is not shown, not even to its owner.
     run(store, HIDE, vec![hidden.get().into(), "private".into()]).await.unwrap();
     run(store, DELETE, vec![gone.get().into(), 1_i64.into()]).await.unwrap();
     for viewer in [None, Some(owner)] {

@@ -40,7 +40,7 @@ async fn units_that_wait_are_committed_together(
     assert_eq!(notes(&world.store).await.len(), UNITS);
 }
 
-/// What the units of a mixed batch do, one after another.
+/// Steps of the units of a mixed batch, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Succeed,

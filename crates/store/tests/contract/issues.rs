@@ -9,7 +9,7 @@ use abide_store::issues::labels::{self, Look};
 use abide_store::issues::list::Query;
 use abide_store::issues::milestones::{self, Plan};
 use abide_store::issues::people::Why;
-use abide_store::issues::timeline::Told;
+use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, Counts, comments};
 use abide_store::repos::{self, Page, Viewer, collaborators};
 use abide_store::{Store, StoreError};
@@ -250,17 +250,17 @@ async fn a_reference_is_shown_to_whoever_may_read_where_it_comes_from(
     let (source, _) = issue(store, hidden, bob, "secret plan").await;
     unit!(store, (), |tx, _| {
         collaborators::set(tx, hidden, carol, Role::Read).await?;
-        let told = Told {
+        let entry = NewEntry {
             kind: "cross-referenced",
             source_repo: Some(hidden),
             source_issue: Some(source),
             once: Some("issue:1".into()),
-            ..Told::default()
+            ..NewEntry::default()
         };
-        assert!(issues::timeline::append(tx, target, Some(bob), &told).await?);
-        assert!(!issues::timeline::append(tx, target, Some(bob), &told).await?, "told once");
-        let told = Told { kind: "renamed", detail: json!({ "from": "a" }), ..Told::default() };
-        issues::timeline::append(tx, target, Some(alice), &told).await
+        assert!(issues::timeline::append(tx, target, Some(bob), &entry).await?);
+        assert!(!issues::timeline::append(tx, target, Some(bob), &entry).await?, "told once");
+        let entry = NewEntry { kind: "renamed", detail: json!({ "from": "a" }), ..NewEntry::default() };
+        issues::timeline::append(tx, target, Some(alice), &entry).await
     })
     .await
     .unwrap();
@@ -272,8 +272,8 @@ async fn a_reference_is_shown_to_whoever_may_read_where_it_comes_from(
         let viewer = Viewer { user, reads_everything };
         let (entries, total) = issues::timeline::page(&mut conn, target, viewer, ALL).await.unwrap();
         assert_eq!((entries.len(), total), (expected, expected as i64), "{viewer:?}");
-        let told = format!("{entries:?}");
-        assert_eq!(told.contains("secret plan"), expected == 2, "{viewer:?}");
+        let entry = format!("{entries:?}");
+        assert_eq!(entry.contains("secret plan"), expected == 2, "{viewer:?}");
     }
 }
 
@@ -315,8 +315,8 @@ async fn issues_go_with_their_repository_and_outlive_their_author(
     let (id, number) = issue(store, tool, bob, "x").await;
     unit!(store, (), |tx, _| {
         let said = comments::insert(tx, tool, id, bob, "y").await?;
-        let told = Told { kind: "commented", comment: Some(said), ..Told::default() };
-        issues::timeline::append(tx, id, Some(bob), &told).await?;
+        let entry = NewEntry { kind: "commented", comment: Some(said), ..NewEntry::default() };
+        issues::timeline::append(tx, id, Some(bob), &entry).await?;
         issues::people::assign(tx, id, bob).await?;
         issues::people::involve(tx, id, bob, Why::Author).await
     })

@@ -1,4 +1,4 @@
-//! What the store promises, on both engines.
+//! Contract of the store, on both engines.
 //!
 //! Everything that is promised for both runs on both (`#[values(Engine::Sqlite, Engine::Postgres)]`); what only one
 //! engine has, such as SQLite's group commit or PostgreSQL's deadlocks, says so in its module.

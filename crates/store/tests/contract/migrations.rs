@@ -101,7 +101,7 @@ async fn both_engines_have_the_same_keys_and_references() {
     assert_eq!(sqlite, postgres);
 }
 
-/// What a migrated database of each engine says about itself.
+/// Schema of a migrated database of each engine.
 async fn both([sqlite, postgres]: [&str; 2]) -> (BTreeSet<String>, BTreeSet<String>) {
     let (one, other) = (World::new(Engine::Sqlite).await, World::new(Engine::Postgres).await);
     let sqlite = one.raw().await.texts(sqlite).await.into_iter().collect();
@@ -138,7 +138,7 @@ async fn opening_takes_one_connection() {
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_processes_can_open_a_fresh_database_at_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    // Whoever comes second may find any half-made state, so this is tried often.
+    // The second process may find any intermediate state, so this is tried often.
     for _ in 0..if engine == Engine::Sqlite { 30 } else { 5 } {
         let database = TestDatabase::new(engine);
         let opened = join_all((0..8).map(|_| {

@@ -47,7 +47,7 @@ async fn hide(store: &Store, id: u8, hidden: bool) -> bool {
 
 async fn found(store: &Store, query: &Query) -> Vec<u8> {
     let mut conn = store.read().await.unwrap();
-    nostr::query::positions(&mut conn, query, 1000).await.unwrap().iter().map(|place| place.id[0]).collect()
+    nostr::query::positions(&mut conn, query, 1000).await.unwrap().iter().map(|position| position.id[0]).collect()
 }
 
 fn all() -> Query {
@@ -320,11 +320,11 @@ async fn newcomers_are_read_in_the_order_they_arrived(#[values(Engine::Sqlite, E
     let start = nostr::query::last(&mut conn).await.unwrap();
     insert_many(store, vec![event(1, 1, 1, 9, None, &[])]).await;
     insert(store, event(2, 1, 1, 1, None, &[])).await;
-    let places = nostr::query::after(&mut conn, start, 10).await.unwrap();
-    assert_eq!(places.iter().map(|place| place.id[0]).collect::<Vec<_>>(), [1, 2]);
-    let texts = nostr::query::json_of(&mut conn, &[places[1].n, i64::MAX]).await.unwrap();
-    let text = &texts[&places[1].n];
-    assert_eq!((texts.len(), text.len() as i64), (1, places[1].bytes));
+    let positions = nostr::query::after(&mut conn, start, 10).await.unwrap();
+    assert_eq!(positions.iter().map(|position| position.id[0]).collect::<Vec<_>>(), [1, 2]);
+    let texts = nostr::query::json_of(&mut conn, &[positions[1].n, i64::MAX]).await.unwrap();
+    let text = &texts[&positions[1].n];
+    assert_eq!((texts.len(), text.len() as i64), (1, positions[1].bytes));
 }
 
 #[rstest]
@@ -344,13 +344,13 @@ async fn of_a_thread_with_large_comments_the_newest_mebibyte_is_read(
     }
     let mut conn = store.read().await.unwrap();
     let query = Query { kinds: Some(vec![1111]), tags: vec![vec![tag_key('E', "thread")]], ..all() };
-    let places = nostr::query::positions(&mut conn, &query, 1000).await.unwrap();
-    assert_eq!(places.len(), 200);
-    let read = nostr::query::json_within(&mut conn, &places, 1 << 20).await.unwrap();
+    let positions = nostr::query::positions(&mut conn, &query, 1000).await.unwrap();
+    assert_eq!(positions.len(), 200);
+    let read = nostr::query::json_within(&mut conn, &positions, 1 << 20).await.unwrap();
     let texts: Vec<&str> = read.iter().map(|(_, json)| &json[..3]).collect();
     assert_eq!(texts, ["199", "198", "197", "196"], "the newest first");
     assert!(read.iter().map(|(_, json)| json.len()).sum::<usize>() <= 1 << 20);
-    assert!(nostr::query::json_within(&mut conn, &places, 100).await.unwrap().is_empty());
+    assert!(nostr::query::json_within(&mut conn, &positions, 100).await.unwrap().is_empty());
 }
 
 #[rstest]
@@ -395,6 +395,7 @@ async fn how_far_a_thread_is_comes_from_columns(#[values(Engine::Sqlite, Engine:
     let all_of_one = found(store, &Query { authors: Some(vec![[1; 32]]), ..all() }).await;
     assert_eq!(all_of_one.len(), 5);
     let rows = nostr::query::positions(&mut store.read().await.unwrap(), &all(), 1000).await.unwrap();
-    let but: Vec<i64> = rows.iter().filter(|place| [3, 4].contains(&place.id[0])).map(|place| place.n).collect();
+    let but: Vec<i64> =
+        rows.iter().filter(|position| [3, 4].contains(&position.id[0])).map(|position| position.n).collect();
     assert_eq!(words(&[(9, 1)], &but, 1).await, [(9, 2, 1632)], "those that just came are passed over");
 }

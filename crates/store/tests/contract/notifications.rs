@@ -1,4 +1,4 @@
-//! Being told: once per event, listed as counted, mailed when the window allows.
+//! Notifications: once per event, listed as counted, mailed when the window allows.
 
 use crate::support::{World, repo, run, sql, unit, user};
 use abide_core::notify::{Hearing, Reason, State, Subject};
@@ -32,9 +32,9 @@ fn news(thread: ThreadId, seq: i64) -> News {
     News { thread, title: format!("news {seq}"), seq, private: false, window: WINDOW }
 }
 
-async fn tell(store: &Store, news: News, reason: Reason, people: &[UserId]) -> u64 {
+async fn notify(store: &Store, news: News, reason: Reason, people: &[UserId]) -> u64 {
     let unit = (news, people.to_vec());
-    unit!(store, unit, |tx, (news, people)| notifications::tell(tx, news, reason, true, people).await).await.unwrap()
+    unit!(store, unit, |tx, (news, people)| notifications::notify(tx, news, reason, true, people).await).await.unwrap()
 }
 
 /// Titles of someone's inbox, which have to be as many as are counted.
@@ -74,11 +74,11 @@ async fn an_event_tells_everyone_once_and_a_thread_is_one_row(
     let thread = thread(store, id).await;
     assert_eq!(thread, self::thread(store, id).await, "one thread for one thing");
 
-    assert_eq!(tell(store, news(thread, 5), Reason::Mention, &[alice, bob]).await, 2);
-    assert_eq!(tell(store, news(thread, 5), Reason::Watching, &[alice, bob]).await, 0, "they know");
-    assert_eq!(tell(store, news(thread, 4), Reason::Watching, &[alice, bob]).await, 0, "they know more");
+    assert_eq!(notify(store, news(thread, 5), Reason::Mention, &[alice, bob]).await, 2);
+    assert_eq!(notify(store, news(thread, 5), Reason::Watching, &[alice, bob]).await, 0, "they know");
+    assert_eq!(notify(store, news(thread, 4), Reason::Watching, &[alice, bob]).await, 0, "they know more");
     assert_eq!(titles(store, bob, Filter::default()).await, ["news 5"]);
-    assert_eq!(tell(store, news(thread, 6), Reason::Watching, &[bob]).await, 1);
+    assert_eq!(notify(store, news(thread, 6), Reason::Watching, &[bob]).await, 1);
     assert_eq!(titles(store, bob, Filter::default()).await, ["news 6"]);
     assert_eq!(titles(store, alice, Filter::default()).await, ["news 5"]);
     assert_eq!(due(store).await, [(alice, 1), (bob, 2)]);
@@ -97,7 +97,7 @@ async fn an_inbox_shows_what_its_owner_may_read_and_asked_for(
         let id = repo(store, alice, name).await;
         clock.advance(Duration::from_secs(60));
         let reason = if seq == 2 { Reason::Watching } else { Reason::Mention };
-        tell(store, news(thread(store, id).await, seq), reason, &[bob]).await;
+        notify(store, news(thread(store, id).await, seq), reason, &[bob]).await;
         repos.push(id);
     }
     let unread = Filter::default();
@@ -113,7 +113,7 @@ async fn an_inbox_shows_what_its_owner_may_read_and_asked_for(
     // Page by page, from the place where the last one ended.
     let mut conn = store.read().await.unwrap();
     let first = inbox::list(&mut conn, viewer(bob), unread, Part::behind(SortKey::TOP, 2)).await.unwrap();
-    let rest = inbox::list(&mut conn, viewer(bob), unread, Part::behind(first[1].place(), 2)).await.unwrap();
+    let rest = inbox::list(&mut conn, viewer(bob), unread, Part::behind(first[1].sort_key(), 2)).await.unwrap();
     assert_eq!(rest.iter().map(|item| item.title.as_str()).collect::<Vec<_>>(), ["news 1"]);
     drop(conn);
 
@@ -132,7 +132,7 @@ async fn an_inbox_shows_what_its_owner_may_read_and_asked_for(
     assert_eq!(titles(store, bob, unread).await, ["news 1"]);
     assert_eq!(titles(store, bob, all).await, ["news 3", "news 1"]);
     clock.advance(Duration::from_secs(60));
-    tell(store, news(threads[1], 9), Reason::Watching, &[bob]).await;
+    notify(store, news(threads[1], 9), Reason::Watching, &[bob]).await;
     assert_eq!(titles(store, bob, all).await, ["news 9", "news 3", "news 1"], "what is done comes back");
 
     run(store, HIDE, vec![repos[0].into(), "private".into()]).await.unwrap();
@@ -161,10 +161,10 @@ async fn what_happened_in_private_stays_there_when_the_repository_becomes_public
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let id = repo(store, alice, "tool").await;
     let thread = thread(store, id).await;
-    tell(store, News { private: true, ..news(thread, 1) }, Reason::Watching, &[alice, bob]).await;
+    notify(store, News { private: true, ..news(thread, 1) }, Reason::Watching, &[alice, bob]).await;
     assert_eq!(titles(store, bob, Filter::default()).await, [""; 0], "bob has no role there any more");
     assert_eq!(titles(store, alice, Filter::default()).await, ["news 1"]);
-    tell(store, news(thread, 2), Reason::Watching, &[alice, bob]).await;
+    notify(store, news(thread, 2), Reason::Watching, &[alice, bob]).await;
     assert_eq!(titles(store, bob, Filter::default()).await, ["news 2"]);
 }
 
@@ -177,11 +177,11 @@ async fn one_mail_goes_in_a_window_and_the_last_word_is_never_lost(
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     run(store, VERIFY, vec![bob.into(), 1_i64.into()]).await.unwrap();
     let thread = thread(store, repo(store, alice, "tool").await).await;
-    tell(store, news(thread, 1), Reason::Watching, &[bob]).await;
+    notify(store, news(thread, 1), Reason::Watching, &[bob]).await;
     assert_eq!(due(store).await, [(bob, 1)], "the first at once");
     for seq in 2..5 {
         clock.advance(Duration::from_secs(60));
-        tell(store, news(thread, seq), Reason::Watching, &[bob]).await;
+        notify(store, news(thread, seq), Reason::Watching, &[bob]).await;
         assert_eq!(due(store).await, [], "the window is open");
     }
     clock.advance(Duration::from_secs(420));
@@ -189,7 +189,7 @@ async fn one_mail_goes_in_a_window_and_the_last_word_is_never_lost(
     assert_eq!(due(store).await, []);
     clock.advance(Duration::from_secs(600));
     assert_eq!(due(store).await, [], "nothing has happened since");
-    tell(store, news(thread, 5), Reason::Watching, &[bob]).await;
+    notify(store, news(thread, 5), Reason::Watching, &[bob]).await;
     assert_eq!(due(store).await, [(bob, 1)], "at once again");
 }
 
@@ -205,7 +205,7 @@ async fn mail_goes_to_verified_addresses_and_only_for_reasons_that_are_wanted(
     let of = async |user| {
         notification_mail::of(&mut store.read().await.unwrap(), user, thread).await.unwrap().expect("told")
     };
-    tell(store, news(thread, 1), Reason::Mention, &[alice, bob]).await;
+    notify(store, news(thread, 1), Reason::Mention, &[alice, bob]).await;
     assert_eq!((of(alice).await.address, of(bob).await.address.as_deref()), (None, Some("bob@example.org")));
     let want = async |reason, wanted| {
         let unit = (reason, wanted);

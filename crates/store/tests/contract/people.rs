@@ -82,7 +82,7 @@ async fn a_live_name_wins_over_nothing_and_a_deleted_repository_is_not_found_und
     assert!(repos::by_slug(&mut conn, &name("alice"), &"tool".parse().unwrap(), None).await.unwrap().is_none());
 }
 
-/// Whoever signs up at the moment a name is given up gets it only if it was not kept for who gave it up.
+/// A sign-up at the moment a name is given up gets the name only if it was not reserved.
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_is_given_up_at_this_moment_cannot_be_snatched(

@@ -216,7 +216,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     // SQLite lists what it would look through if foreign keys were open, which they never are.
     ("users", "INSERT"),
     ("nostr_repos", "INSERT_USER"),
-    // What waits in purgatory is bounded by number, and these count or show all of it.
+    // Purgatory is bounded by number, and these statements count or show all of it.
     ("purgatory", "COUNTS"),
     ("purgatory", "TOTALS"),
     ("purgatory_attached", "HOMELESS"),
@@ -457,7 +457,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
     ];
     /// A row per log, per cron entry, per consumer of events and per popular repository.
     const SMALL: &[&str] = &["on log_heads", "on schedules", "on event_consumers", "on trending"];
-    /// What a part of the statement produced, not a table.
+    /// Result of a part of the statement, not a table.
     const PRODUCED: &[&str] = &[
         "SCAN fresh",
         "SCAN found",

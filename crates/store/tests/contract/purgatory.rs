@@ -1,4 +1,4 @@
-//! What waits: an older announcement never takes the place of a newer one, states are found by who signed them, and
+//! Purgatory: an older announcement never replaces a newer one, states are found by their signer, and
 //! PR events by the repositories they are for.
 
 use crate::support::{World, unit};
@@ -186,8 +186,8 @@ async fn pr_events_are_found_by_each_repository_they_are_for(
 
     let mut conn = store.read().await.unwrap();
     let page = pr_events::page(&mut conn, 10).await.unwrap();
-    let told: Vec<_> = page.iter().map(|one| (one.event_id[0], one.pubkey.is_some(), one.bytes)).collect();
-    assert_eq!(told, [(3, false, 3), (4, true, 4), (7, true, 7), (9, true, 9)], "what ends first; each once");
+    let reported: Vec<_> = page.iter().map(|one| (one.event_id[0], one.pubkey.is_some(), one.bytes)).collect();
+    assert_eq!(reported, [(3, false, 3), (4, true, 4), (7, true, 7), (9, true, 9)], "what ends first; each once");
     let repos: Vec<_> = page.iter().map(|one| one.repo.as_ref().map(|(owner, _)| owner[0])).collect();
     assert_eq!(repos, [Some(5), None, Some(5), Some(5)]);
     drop(conn);

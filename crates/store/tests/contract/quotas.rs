@@ -247,7 +247,7 @@ async fn writers_of_the_same_keys_count_exactly_and_end(#[values(Engine::Sqlite,
     assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", tomorrow).await.unwrap(), Today::default());
 }
 
-/// Whoever asks holds the lock until the reservation is written, so the next sees it.
+/// The caller holds the lock until the reservation is written, so the next caller sees it.
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn reservations_at_once_share_one_room(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {

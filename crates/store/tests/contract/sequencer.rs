@@ -216,8 +216,8 @@ async fn sequencers_that_take_the_lease_from_each_other_give_no_place_twice(
         joined(sequencer).await;
     }
 
-    let places: Vec<i64> = after(&world.store, 0).await.iter().map(|event| event.0).collect();
-    assert_eq!(places, (1..=EVENTS).collect::<Vec<_>>());
+    let positions: Vec<i64> = after(&world.store, 0).await.iter().map(|event| event.0).collect();
+    assert_eq!(positions, (1..=EVENTS).collect::<Vec<_>>());
     let report = chain(&world.store).await;
     assert_eq!((report.sealed, report.unsealed, report.broken_at), (EVENTS, 0, None));
 }

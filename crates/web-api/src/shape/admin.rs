@@ -1,4 +1,4 @@
-//! What those who look after the site see.
+//! Shapes for site administrators.
 
 use super::{SimpleUser, time};
 use crate::App;
@@ -35,7 +35,7 @@ impl AdminUser {
     }
 }
 
-/// Work that is done later. What it is about is not told: a mail that waits may hold a link that opens an account.
+/// Work that is done later. Its payload is not shown: a queued mail may hold a link that opens an account.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Job {
     id: i64,

@@ -29,14 +29,14 @@ impl Stargazer {
     }
 }
 
-/// What someone stars, and since when.
+/// A star with its time.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Starred {
     pub starred_at: String,
     pub repo: Repository,
 }
 
-/// What the caller chose to be told about a repository. `level` says it in one of three words; `subscribed` and `ignored`
+/// The caller's watch level of a repository. `level` is one of three words; `subscribed` and `ignored`
 /// are GitHub's.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Subscription {

@@ -1,4 +1,4 @@
-//! What a commit, or a head against its base, changed.
+//! Changes of a commit, or of a head against its base.
 
 use super::{CommitItem, Urls, in_path};
 use crate::patch;
@@ -75,7 +75,7 @@ impl ChangedFile {
     }
 }
 
-/// What a head brings over a base.
+/// Comparison of a head with a base.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Comparison {
     pub url: String,

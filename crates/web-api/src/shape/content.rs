@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What is at a path: a file, directory, symbolic link or submodule.
+/// The object at a path: a file, directory, symbolic link or submodule.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Content {
     /// `file`, `dir`, `symlink` or `submodule`.
@@ -47,7 +47,7 @@ pub(crate) struct Links {
 }
 
 impl Content {
-    /// What the entry at a path looks like from outside; `at` is how its commit was named.
+    /// The entry at a path in the API; `at` is the name that the request gave its commit.
     pub(crate) fn of(urls: &Urls<'_>, at: &str, path: &[u8], entry: &TreeEntry) -> Self {
         let (kind, folder, page) = match entry.kind {
             EntryKind::Directory => ("dir", Some("trees"), "tree"),

@@ -58,10 +58,10 @@ impl Event {
                 url: app.url(&format!("/api/v3/users/{name}")),
                 avatar_url: String::new(),
             }),
-            repo: item.repo.as_ref().map(|place| EventRepo {
-                id: place.id.get(),
-                name: place.slug(),
-                url: app.url(&format!("/api/v3/repos/{}", place.slug())),
+            repo: item.repo.as_ref().map(|repo| EventRepo {
+                id: repo.id.get(),
+                name: repo.slug(),
+                url: app.url(&format!("/api/v3/repos/{}", repo.slug())),
             }),
             payload,
             public: item.public,
@@ -95,10 +95,10 @@ fn body(app: &App, item: &Item) -> (&'static str, Json) {
             ("CreateEvent", created)
         }
         FeedEvent::RepoForked(_) => {
-            let fork = item.repo.as_ref().map(|place| {
+            let fork = item.repo.as_ref().map(|repo| {
                 json!({
-                    "id": place.id.get(), "name": place.name.as_str(), "full_name": place.slug(),
-                    "html_url": app.url(&format!("/{}", place.slug())),
+                    "id": repo.id.get(), "name": repo.name.as_str(), "full_name": repo.slug(),
+                    "html_url": app.url(&format!("/{}", repo.slug())),
                 })
             });
             ("ForkEvent", json!({ "forkee": fork }))
@@ -165,7 +165,7 @@ fn local_issue(app: &App, item: &Item, issue: &IssueRef) -> Json {
 
 /// One ref that was created or deleted is GitHub's `CreateEvent` or `DeleteEvent`; everything else a `PushEvent` of the
 /// first ref, with all of them beside.
-fn pushed(app: &App, place: Option<&FeedRepo>, push: &Push) -> (&'static str, Json) {
+fn pushed(app: &App, repo: Option<&FeedRepo>, push: &Push) -> (&'static str, Json) {
     let refs = push.refs();
     let typed = |name: &str| match (name.strip_prefix("refs/heads/"), name.strip_prefix("refs/tags/")) {
         (Some(branch), _) => Some(("branch", branch.to_owned())),
@@ -191,14 +191,14 @@ fn pushed(app: &App, place: Option<&FeedRepo>, push: &Push) -> (&'static str, Js
         "head": first.map(|first| &first.after),
         "ref_count": push.ref_count,
         "refs": refs.iter().map(moved).collect::<Vec<_>>(),
-        "commits": first.map_or_else(Vec::new, |first| commits(app, place, first)),
+        "commits": first.map_or_else(Vec::new, |first| commits(app, repo, first)),
     });
     ("PushEvent", push)
 }
 
 /// The newest commits of a ref, oldest of them first.
-fn commits(app: &App, place: Option<&FeedRepo>, pushed: &PushedRef) -> Vec<Json> {
-    let slug = place.map(FeedRepo::slug).unwrap_or_default();
+fn commits(app: &App, repo: Option<&FeedRepo>, pushed: &PushedRef) -> Vec<Json> {
+    let slug = repo.map(FeedRepo::slug).unwrap_or_default();
     let commit = |commit: &PushedCommit| {
         let id = &commit.id;
         json!({

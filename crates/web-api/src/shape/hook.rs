@@ -50,7 +50,7 @@ pub(crate) struct HookConfig {
     secret: Option<&'static str>,
 }
 
-/// What its latest delivery brought.
+/// Result of the latest delivery.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookLastResponse)]
 struct LastResponse {
@@ -165,7 +165,7 @@ pub(crate) struct HookDeliveryDetail {
     response: DeliveryResponse,
 }
 
-/// What was sent.
+/// The request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookDeliveryRequest)]
 struct DeliveryRequest {
@@ -173,7 +173,7 @@ struct DeliveryRequest {
     payload: Value,
 }
 
-/// What was answered.
+/// The response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookDeliveryResponse)]
 struct DeliveryResponse {

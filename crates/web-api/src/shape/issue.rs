@@ -95,7 +95,7 @@ pub(crate) struct OwnIssue {
     pub repository: Option<Repository>,
 }
 
-/// What a search for issues found.
+/// Result of a search for issues.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct FoundIssues {
     pub total_count: i64,
@@ -223,7 +223,7 @@ pub(crate) struct TimelineEvent {
     created_at: String,
     commit_id: Option<String>,
     commit_url: Option<String>,
-    /// What a comment says.
+    /// Text of a comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

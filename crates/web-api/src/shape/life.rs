@@ -1,4 +1,4 @@
-//! What happens in a repository's life: offers, deletion, old names, and the log of it all.
+//! Life cycle of a repository: offers, deletion, old names, and the log of it all.
 
 use super::{Repository, SimpleUser, time};
 use crate::App;
@@ -26,7 +26,7 @@ pub(crate) struct Transfer {
     repository: Offered,
     from: SimpleUser,
     to: SimpleUser,
-    /// What the repository will be called if it is accepted; only while that is possible.
+    /// Name of the repository if the offer is accepted; only while that is possible.
     new_full_name: Option<String>,
     created_at: String,
     expires_at: String,
@@ -34,7 +34,7 @@ pub(crate) struct Transfer {
     permissions: Answers,
 }
 
-/// What is offered, for both sides to see while the offer is open, whoever may read the repository itself. Once it
+/// The offer, which both sides see while it is open even if they may not read the repository itself. Once it
 /// has ended, those who may not read it keep its number and the name that it was offered under.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = OfferedRepository)]
@@ -165,7 +165,7 @@ pub(crate) struct AuditEntry {
     /// `owner/name` of what it was done to, if that is a repository that is still there.
     repository: Option<String>,
     created_at: String,
-    /// What it was like before and after.
+    /// Values before and after.
     #[schema(value_type = Object)]
     meta: Value,
 }

@@ -1,10 +1,10 @@
-//! What answers are made of, with the names that GitHub gave their fields.
+//! Shapes of responses, with GitHub's field names.
 //!
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
 //! `event.rs`: what happened, and who acts on it. `attention.rs`: stars, watches, follows. `hook.rs`: webhooks.
-//! `notification.rs`: what one was told. `admin.rs`: what a site admin sees.
+//! `notification.rs`: notifications. `admin.rs`: site administration.
 
 mod admin;
 mod attention;
@@ -51,7 +51,7 @@ fn signed_at(signature: &Signature) -> String {
     time(Timestamp::from_micros(signature.time.saturating_mul(1_000_000)))
 }
 
-/// What may not stand in a path as it is.
+/// Bytes that are escaped in a path.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

@@ -1,4 +1,4 @@
-//! What the caller was told.
+//! The caller's notifications.
 
 use super::{Repository, Urls, time};
 use crate::App;
@@ -7,7 +7,7 @@ use abide_nostr::kinds;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A thread that the caller was told about. `reason` is GitHub's word where it has one: `subscribed` is watching the
+/// A thread in the caller's inbox. `reason` is GitHub's word where it has one: `subscribed` is watching the
 /// repository, and `lifecycle` stands for what happens to a repository of one's own.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Notification {
@@ -22,7 +22,7 @@ pub(crate) struct Notification {
     subscription_url: String,
 }
 
-/// What it is about.
+/// Subject of the notification.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct NotificationSubject {
     title: String,
@@ -61,7 +61,7 @@ impl Notification {
             subject: NotificationSubject { title: item.title.clone(), latest_comment_url: url.clone(), url, kind },
             reason: item.reason.as_str(),
             unread: item.state == State::Unread,
-            updated_at: time(item.told_at),
+            updated_at: time(item.notified_at),
             last_read_at: item.read_at.map(time),
             url: thread_url(app, item, ""),
             subscription_url: thread_url(app, item, "/subscription"),
@@ -86,7 +86,7 @@ impl ThreadSubscription {
             subscribed: !item.muted,
             ignored: item.muted,
             reason: Some(item.reason.as_str().to_owned()),
-            created_at: time(item.told_at),
+            created_at: time(item.notified_at),
             url: thread_url(app, item, "/subscription"),
             thread_url: thread_url(app, item, ""),
         }

@@ -36,7 +36,7 @@ pub(crate) struct Repository {
     permissions: Permissions,
     topics: Vec<String>,
     has_issues: bool,
-    /// What it was forked from, where one repository is shown and the caller may read that one.
+    /// The repository it was forked from, where one repository is shown and the caller may read that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
     parent: Option<Box<Repository>>,
@@ -151,7 +151,7 @@ pub(crate) async fn page(app: &App, caller: &Caller, repos: &[Repo]) -> Result<V
     Ok(repos.iter().map(shape).collect())
 }
 
-/// What is counted beside a repository's row.
+/// Counters beside a repository's row.
 struct Counted {
     forks: i64,
     issues: i64,
@@ -233,7 +233,7 @@ impl Addresses {
     }
 }
 
-/// What someone may do.
+/// Permissions of a user.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct Permissions {
     admin: bool,
@@ -255,7 +255,7 @@ impl From<Role> for Permissions {
     }
 }
 
-/// What the caller may do with a repository.
+/// Permissions of the caller in a repository.
 fn permissions(caller: &Caller, repo: &Repo) -> Permissions {
     let can = |action| open::may(caller, repo, action);
     Permissions {
@@ -287,7 +287,7 @@ impl Collaborator {
     }
 }
 
-/// What role someone has.
+/// Role of a user.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Permission {
     pub permission: &'static str,
@@ -311,7 +311,7 @@ pub(crate) struct TopicNames {
     pub names: Vec<String>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Found {
     pub total_count: i64,

@@ -52,8 +52,8 @@ impl CodePage {
 const TITLE: &str = "Sign in";
 
 /// `GET /login`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Response {
-    let next = address.query("next");
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Response {
+    let next = page_path.query("next");
     let next = safe_next(next.as_deref());
     if visitor.viewer().is_some() {
         return respond::see_other(next);
@@ -116,7 +116,7 @@ pub(super) async fn second_factor(
     }
 }
 
-/// What the form says about a refusal, unless that is no matter of the form.
+/// Form errors of a refusal; other errors get a page of their own.
 fn refused(error: LoginError) -> Result<Errors, Problem> {
     match error {
         LoginError::Throttled { retry_after } => Err(Problem::too_often(retry_after)),

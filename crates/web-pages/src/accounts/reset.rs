@@ -54,36 +54,36 @@ pub(super) async fn send(State(app): State<App>, visitor: Visitor, form: Form) -
 }
 
 /// `GET /reset/{token}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    if !reset::is_open(&app.forge, address.segment(1)).await? {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    if !reset::is_open(&app.forge, page_path.segment(1)).await? {
         return Err(used());
     }
-    Ok(respond::page(&page(&app, &visitor, &address, Errors::none())))
+    Ok(respond::page(&page(&app, &visitor, &page_path, Errors::none())))
 }
 
 fn used() -> Problem {
     dead_link("Request a new one with “Forgot password?” on the sign-in page.")
 }
 
-fn page(app: &App, visitor: &Visitor, address: &PagePath, errors: Errors) -> ResetPage {
+fn page(app: &App, visitor: &Visitor, page_path: &PagePath, errors: Errors) -> ResetPage {
     let frame = Frame::with_forms(app, visitor, "Set a new password");
-    ResetPage { frame, errors, token: address.segment(1).to_owned(), shortest: password::MIN_LEN }
+    ResetPage { frame, errors, token: page_path.segment(1).to_owned(), shortest: password::MIN_LEN }
 }
 
 /// `POST /reset/{token}`
 pub(super) async fn set(
     State(app): State<App>,
     visitor: Visitor,
-    address: PagePath,
+    page_path: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
-    match reset::set(&app.forge, visitor.ip(), address.segment(1), form.text("password")).await {
+    match reset::set(&app.forge, visitor.ip(), page_path.segment(1), form.text("password")).await {
         Ok(()) => Ok(respond::see_other("/login?done=new-password")),
-        Err(error) => Ok(respond::form_again(&page(&app, &visitor, &address, refused(error)?))),
+        Err(error) => Ok(respond::form_again(&page(&app, &visitor, &page_path, refused(error)?))),
     }
 }
 
-/// What the form says about a refusal, unless that is no matter of the form.
+/// Form errors of a refusal; other errors get a page of their own.
 fn refused(error: ResetError) -> Result<Errors, Problem> {
     match error {
         ResetError::Field(error) => Ok(Errors::of(&["email", "password"], &error)),

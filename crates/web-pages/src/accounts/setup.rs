@@ -28,22 +28,22 @@ struct SetUpPage {
 }
 
 /// `GET /setup/{token}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    if !setup::is_open(&app.forge, address.segment(1)).await? {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    if !setup::is_open(&app.forge, page_path.segment(1)).await? {
         return Err(used());
     }
-    Ok(respond::page(&page(&app, &visitor, &address, Errors::none(), String::new(), String::new())))
+    Ok(respond::page(&page(&app, &visitor, &page_path, Errors::none(), String::new(), String::new())))
 }
 
 fn used() -> Problem {
     dead_link("If this site has no account yet, restart the server to get a new link.")
 }
 
-fn page(app: &App, visitor: &Visitor, address: &PagePath, errors: Errors, name: String, email: String) -> SetUpPage {
+fn page(app: &App, visitor: &Visitor, page_path: &PagePath, errors: Errors, name: String, email: String) -> SetUpPage {
     SetUpPage {
         frame: Frame::with_forms(app, visitor, "Set up this site"),
         errors,
-        token: address.segment(1).to_owned(),
+        token: page_path.segment(1).to_owned(),
         name,
         email,
         shortest: password::MIN_LEN,
@@ -54,12 +54,13 @@ fn page(app: &App, visitor: &Visitor, address: &PagePath, errors: Errors, name: 
 pub(super) async fn set_up(
     State(app): State<App>,
     visitor: Visitor,
-    address: PagePath,
+    page_path: PagePath,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Problem> {
     let (name, email) = (form.text("name"), form.text("email"));
-    let made = setup::set_up(&app.forge, visitor.ip(), address.segment(1), &name, &email, form.text("password")).await;
+    let made =
+        setup::set_up(&app.forge, visitor.ip(), page_path.segment(1), &name, &email, form.text("password")).await;
     match made {
         Ok(user) => {
             let cookie = login::open_session(&app.forge, user, visitor.agent(), visitor.ip()).await?;
@@ -69,7 +70,7 @@ pub(super) async fn set_up(
         Err(SetUpError::Link | SetUpError::Done) => Err(used()),
         Err(SetUpError::Field(error)) => {
             let errors = Errors::of(&["name", "email", "password"], &error);
-            Ok(respond::form_again(&page(&app, &visitor, &address, errors, name, email)))
+            Ok(respond::form_again(&page(&app, &visitor, &page_path, errors, name, email)))
         }
     }
 }

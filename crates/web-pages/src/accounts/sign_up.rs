@@ -33,7 +33,7 @@ struct ClosedPage {
     why: &'static str,
 }
 
-/// What was typed, to be shown again if something is wrong with it.
+/// Input of the form, which is shown again after an error.
 #[derive(Default)]
 struct Typed {
     name: String,
@@ -50,20 +50,24 @@ const NO_INVITE: &str = "You need an invitation to create an account here. Ask t
 const DEAD_INVITE: &str = "This invitation was used, cancelled or has expired. Ask for a new one.";
 
 /// `GET /signup`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    form(&app, &visitor, &address, address.query_text("invite")).await
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    form(&app, &visitor, &page_path, page_path.query_text("invite")).await
 }
 
 /// `GET /invite/{token}`
-pub(super) async fn invited(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    form(&app, &visitor, &address, address.segment(1).to_owned()).await
+pub(super) async fn invited(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    form(&app, &visitor, &page_path, page_path.segment(1).to_owned()).await
 }
 
-async fn form(app: &App, visitor: &Visitor, address: &PagePath, invite: String) -> Result<Response, Problem> {
+async fn form(app: &App, visitor: &Visitor, page_path: &PagePath, invite: String) -> Result<Response, Problem> {
     if visitor.viewer().is_some() {
-        return Ok(respond::see_other(safe_next(address.query("next").as_deref())));
+        return Ok(respond::see_other(safe_next(page_path.query("next").as_deref())));
     }
-    let next = safe_next(address.query("next").as_deref()).to_owned();
+    let next = safe_next(page_path.query("next").as_deref()).to_owned();
     let why = match app.forge.settings().signup.mode {
         SignUpMode::Open => None,
         SignUpMode::Closed => Some(CLOSED),

@@ -25,22 +25,22 @@ fn used() -> Problem {
 }
 
 /// `GET /verify/{token}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
-    if !verify::is_open(&app.forge, address.segment(1)).await? {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
+    if !verify::is_open(&app.forge, page_path.segment(1)).await? {
         return Err(used());
     }
     let frame = Frame::with_forms(&app, &visitor, "Verify your e-mail address");
-    Ok(respond::page(&VerifyPage { frame, token: address.segment(1).to_owned() }))
+    Ok(respond::page(&VerifyPage { frame, token: page_path.segment(1).to_owned() }))
 }
 
 /// `POST /verify/{token}`
 pub(super) async fn confirm(
     State(app): State<App>,
     visitor: Visitor,
-    address: PagePath,
+    page_path: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
-    if !verify::confirm(&app.forge, address.segment(1)).await? {
+    if !verify::confirm(&app.forge, page_path.segment(1)).await? {
         return Err(used());
     }
     let to = if visitor.viewer().is_some() { "/settings/account" } else { "/login" };

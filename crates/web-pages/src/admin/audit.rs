@@ -31,10 +31,10 @@ struct Typed {
 }
 
 /// `GET /admin/audit`
-pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let filled = |name: &str| address.query(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let filled = |name: &str| page_path.query(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let filter = AuditFilter { action: filled("action"), actor: filled("actor"), repo: filled("repo") };
-    let before = address.query("before").and_then(|id| id.parse().ok());
+    let before = page_path.query("before").and_then(|id| id.parse().ok());
     let mut rows = admin::audit(&app.forge, &by.viewer.caller, &filter, before, PER_PAGE as i64 + 1).await?;
     let typed = Typed {
         action: filter.action.unwrap_or_default(),

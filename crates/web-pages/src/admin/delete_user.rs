@@ -31,12 +31,18 @@ struct DeletePage {
 }
 
 /// `GET /admin/users/{id}/delete`
-pub(super) async fn ask(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    Ok(respond::page(&page(&app, &by, &address, Errors::none(), String::new()).await?))
+pub(super) async fn ask(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &by, &page_path, Errors::none(), String::new()).await?))
 }
 
-async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors, typed: String) -> Result<DeletePage, Problem> {
-    let id = target(address)?;
+async fn page(
+    app: &App,
+    by: &Admin,
+    page_path: &PagePath,
+    errors: Errors,
+    typed: String,
+) -> Result<DeletePage, Problem> {
+    let id = target(page_path)?;
     let user = accounts::by_id(&app.forge, id).await?.filter(|user| !user.is_deleted());
     let name = user.ok_or_else(Problem::not_found)?.handle().map(|name| name.to_string()).unwrap_or_default();
     let grace = time::days(app.forge.settings().lifecycle.grace);
@@ -48,10 +54,10 @@ async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors, typed: 
 pub(super) async fn delete(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
-    let (typed, asked) = (form.text("name"), page(&app, &by, &address, Errors::none(), form.text("name")).await?);
+    let (typed, asked) = (form.text("name"), page(&app, &by, &page_path, Errors::none(), form.text("name")).await?);
     let errors = if typed.trim() != asked.name {
         Errors::of(&["name"], &DeleteError::Unconfirmed)
     } else {

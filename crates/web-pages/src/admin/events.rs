@@ -41,8 +41,8 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
 }
 
 /// `GET /admin/events/settle?consumer=…&id=…`: asks before an event is discarded.
-pub(super) async fn ask_drop(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (consumer, id) = (address.query_text("consumer"), address.id()?);
+pub(super) async fn ask_drop(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (consumer, id) = (page_path.query_text("consumer"), page_path.id()?);
     let failures = manage::failures(&app.forge, i64::MAX, SHOWN).await?;
     let failure = failures.into_iter().find(|failure| failure.consumer == consumer && failure.seq == id);
     let failure = failure.ok_or_else(Problem::not_found)?;

@@ -69,8 +69,8 @@ pub(super) async fn create(State(app): State<App>, by: Admin, form: Form) -> Res
 }
 
 /// `GET /admin/invites/revoke?id=…`
-pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let id = address.id()?;
+pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let id = page_path.id()?;
     let invites = invites::list(&app.forge, &by.viewer).await?;
     let invite = invites.into_iter().find(|invite| invite.id == id).ok_or_else(Problem::not_found)?;
     let question = Question {

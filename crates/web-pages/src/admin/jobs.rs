@@ -30,8 +30,8 @@ struct JobsPage {
 }
 
 /// `GET /admin/jobs`
-pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let state = address.query_text("state");
+pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let state = page_path.query_text("state");
     let counts = manage::counts(&app.forge).await?;
     let count = |state| counts.iter().find(|(name, _)| name == state).map_or(0, |(_, count)| *count);
     Ok(respond::page(&JobsPage {

@@ -1,4 +1,4 @@
-//! What is accepted and not served: events that wait for git data, and git data that waits for its event.
+//! Purgatory: events that wait for git data, and git data that waits for its event.
 
 use crate::App;
 use crate::frame::Frame;

@@ -14,8 +14,8 @@ use axum::extract::State;
 use axum::response::Response;
 
 /// The account that the address names, and how it is called on the page.
-async fn account(app: &App, address: &PagePath) -> Result<(User, String), Problem> {
-    let user = accounts::by_id(&app.forge, target(address)?).await?.ok_or_else(Problem::not_found)?;
+async fn account(app: &App, page_path: &PagePath) -> Result<(User, String), Problem> {
+    let user = accounts::by_id(&app.forge, target(page_path)?).await?.ok_or_else(Problem::not_found)?;
     let name = user.handle().map(|handle| text::readable(&handle.to_string())).unwrap_or_default();
     Ok((user, name))
 }
@@ -27,8 +27,8 @@ fn at(user: &User, verb: &str) -> Question {
 }
 
 /// `GET /admin/users/{id}/suspend`
-pub(super) async fn suspend(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (user, name) = account(&app, &address).await?;
+pub(super) async fn suspend(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (user, name) = account(&app, &page_path).await?;
     let question = Question {
         title: format!("Suspend {name}?"),
         consequences: lines([
@@ -44,8 +44,8 @@ pub(super) async fn suspend(State(app): State<App>, by: Admin, address: PagePath
 }
 
 /// `GET /admin/users/{id}/reset-two-factor`
-pub(super) async fn reset_factor(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (user, name) = account(&app, &address).await?;
+pub(super) async fn reset_factor(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (user, name) = account(&app, &page_path).await?;
     let question = Question {
         title: format!("Reset two-factor authentication of {name}?"),
         consequences: lines([
@@ -61,8 +61,8 @@ pub(super) async fn reset_factor(State(app): State<App>, by: Admin, address: Pag
 }
 
 /// `GET /admin/users/{id}/give-admin`
-pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (user, name) = account(&app, &address).await?;
+pub(super) async fn give_admin(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (user, name) = account(&app, &page_path).await?;
     let question = Question {
         title: format!("Make {name} an administrator?"),
         consequences: lines([
@@ -77,8 +77,8 @@ pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: PageP
 }
 
 /// `GET /admin/users/{id}/take-admin`
-pub(super) async fn take_admin(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (user, name) = account(&app, &address).await?;
+pub(super) async fn take_admin(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (user, name) = account(&app, &page_path).await?;
     let mut consequences = lines(["The account and its repositories stay, without access to site administration."]);
     if user.id == by.viewer.user.id {
         consequences.push("This is your own account: only another administrator can undo this.".into());
@@ -93,9 +93,9 @@ pub(super) async fn take_admin(State(app): State<App>, by: Admin, address: PageP
 }
 
 /// `GET /admin/users/{id}/release?name=…`
-pub(super) async fn release(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (user, name) = account(&app, &address).await?;
-    let old: UserName = address.query_text("name").parse().map_err(|_| Problem::not_found())?;
+pub(super) async fn release(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (user, name) = account(&app, &page_path).await?;
+    let old: UserName = page_path.query_text("name").parse().map_err(|_| Problem::not_found())?;
     let old_names = admin::old_names(&app.forge, &by.viewer.caller, user.id).await?;
     let old = old_names.into_iter().find(|known| known.name == old).ok_or_else(Problem::not_found)?.name.to_string();
     let question = Question {

@@ -74,8 +74,8 @@ impl Row {
 }
 
 /// `GET /admin/users`
-pub(super) async fn list(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    let (query, page) = (address.query_text("q"), address.page());
+pub(super) async fn list(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    let (query, page) = (page_path.query_text("q"), page_path.page());
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (found, total) = admin::users(&app.forge, &by.viewer.caller, Some(&query), wanted).await?;
     let me = by.viewer.user.id;
@@ -85,22 +85,22 @@ pub(super) async fn list(State(app): State<App>, by: Admin, address: PagePath) -
         query,
         users: found.into_iter().map(|found| Row::new(found.user, found.repos, me)).collect(),
         total: text::count(usize::try_from(total).unwrap_or(0), "account", "accounts"),
-        links: Links::around("/admin/users", &address, page, total > (page * PER_PAGE) as i64),
+        links: Links::around("/admin/users", &page_path, page, total > (page * PER_PAGE) as i64),
     }))
 }
 
 /// The account that the address names.
-pub(super) fn target(address: &PagePath) -> Result<UserId, Problem> {
-    address.segment(2).parse().map(UserId::new).map_err(|_| Problem::not_found())
+pub(super) fn target(page_path: &PagePath) -> Result<UserId, Problem> {
+    page_path.segment(2).parse().map(UserId::new).map_err(|_| Problem::not_found())
 }
 
 /// `GET /admin/users/{id}`
-pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
-    Ok(respond::page(&page(&app, &by, &address, Errors::none()).await?))
+pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &by, &page_path, Errors::none()).await?))
 }
 
-async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors) -> Result<UserPage, Problem> {
-    let id = target(address)?;
+async fn page(app: &App, by: &Admin, page_path: &PagePath, errors: Errors) -> Result<UserPage, Problem> {
+    let id = target(page_path)?;
     let user = accounts::by_id(&app.forge, id).await?.filter(|user| !user.is_deleted());
     let user = user.ok_or_else(Problem::not_found)?;
     let old_names = admin::old_names(&app.forge, &by.viewer.caller, id).await?;
@@ -114,97 +114,97 @@ async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors) -> Resu
 pub(super) async fn suspend(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
-    let end = admin::suspend(&app.forge, &by.viewer.caller, target(&address)?).await;
-    changed(&app, &by, &address, end, "suspended").await
+    let end = admin::suspend(&app.forge, &by.viewer.caller, target(&page_path)?).await;
+    changed(&app, &by, &page_path, end, "suspended").await
 }
 
 /// `POST /admin/users/{id}/unsuspend`
 pub(super) async fn unsuspend(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
-    let end = admin::unsuspend(&app.forge, &by.viewer.caller, target(&address)?).await;
-    changed(&app, &by, &address, end, "unsuspended").await
+    let end = admin::unsuspend(&app.forge, &by.viewer.caller, target(&page_path)?).await;
+    changed(&app, &by, &page_path, end, "unsuspended").await
 }
 
 /// `POST /admin/users/{id}/give-admin`
 pub(super) async fn give_admin(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
-    let end = admin::set_admin(&app.forge, &by.viewer.caller, target(&address)?, true).await;
-    changed(&app, &by, &address, end, "saved").await
+    let end = admin::set_admin(&app.forge, &by.viewer.caller, target(&page_path)?, true).await;
+    changed(&app, &by, &page_path, end, "saved").await
 }
 
 /// `POST /admin/users/{id}/take-admin`
 pub(super) async fn take_admin(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
-    let user = target(&address)?;
+    let user = target(&page_path)?;
     let end = admin::set_admin(&app.forge, &by.viewer.caller, user, false).await;
-    // Whoever took it from themselves cannot see this page any more.
+    // An administrator who removed their own rights cannot see this page any more.
     if end.is_ok() && user == by.viewer.user.id {
         return Ok(respond::see_other("/?done=saved"));
     }
-    changed(&app, &by, &address, end, "saved").await
+    changed(&app, &by, &page_path, end, "saved").await
 }
 
 /// `POST /admin/users/{id}/reset-two-factor`
 pub(super) async fn reset_factor(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
-    let end = reset_factor::by_admin(&app.forge, &by.viewer.caller, target(&address)?).await;
-    changed(&app, &by, &address, end, "two-factor-reset").await
+    let end = reset_factor::by_admin(&app.forge, &by.viewer.caller, target(&page_path)?).await;
+    changed(&app, &by, &page_path, end, "two-factor-reset").await
 }
 
 async fn changed(
     app: &App,
     by: &Admin,
-    address: &PagePath,
+    page_path: &PagePath,
     end: Result<(), AdminError>,
     done: &str,
 ) -> Result<Response, Problem> {
     match end {
-        Ok(()) => Ok(back(address, done)),
+        Ok(()) => Ok(back(page_path, done)),
         Err(AdminError::Access(access)) => Err(access.into()),
         Err(AdminError::Refused(refusal)) => {
-            Ok(respond::form_again(&page(app, by, address, Errors::of(&[], &refusal)).await?))
+            Ok(respond::form_again(&page(app, by, page_path, Errors::of(&[], &refusal)).await?))
         }
     }
 }
 
-fn back(address: &PagePath, done: &str) -> Response {
-    respond::see_other(&format!("/admin/users/{}?done={done}", address.segment(2)))
+fn back(page_path: &PagePath, done: &str) -> Response {
+    respond::see_other(&format!("/admin/users/{}?done={done}", page_path.segment(2)))
 }
 
 /// `POST /admin/users/{id}/release`
 pub(super) async fn release(
     State(app): State<App>,
     by: Admin,
-    address: PagePath,
+    page_path: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
     let name: UserName = form.text("name").parse().map_err(|_| Problem::not_found())?;
     // Bound to the account whose page it is on, so that a form that is out of date releases nobody else's.
-    let old_names = admin::old_names(&app.forge, &by.viewer.caller, target(&address)?).await?;
+    let old_names = admin::old_names(&app.forge, &by.viewer.caller, target(&page_path)?).await?;
     if !old_names.iter().any(|old| old.name == name) {
         return Err(Problem::not_found());
     }
     match admin::release_name(&app.forge, &by.viewer.caller, &name).await? {
-        true => Ok(back(&address, "released")),
+        true => Ok(back(&page_path, "released")),
         false => Err(Problem::not_found()),
     }
 }

@@ -1,4 +1,4 @@
-//! What someone does, as far as the visitor may know.
+//! Activity of a user, as far as the visitor may know.
 
 use super::Side;
 use crate::App;
@@ -8,7 +8,7 @@ use crate::links::Links;
 use crate::path::PagePath;
 use crate::repo::Shown;
 use crate::respond;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use crate::visitor::Visitor;
 use abide_forge::feeds::Feed;
 use askama::Template;
@@ -25,17 +25,17 @@ struct ActivityPage {
 }
 
 /// `GET /{user}/activity`
-pub(crate) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let side = Side::of(&app, &visitor, &address, "activity").await?;
+pub(crate) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let side = Side::of(&app, &visitor, &page_path, "activity").await?;
     let path = format!("/{}/activity", side.name);
-    let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Actor(side.user.id), &path, &address).await?;
+    let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Actor(side.user.id), &path, &page_path).await?;
     let frame = Frame::new(&app, &visitor, format!("Activity · {}", side.name));
     Ok(respond::page(&ActivityPage { frame, side, sentences, links }))
 }
 
 /// `GET /{user}/atom`
-pub(crate) async fn atom(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
-    let side = Side::of(&app, &visitor, &address, "activity").await?;
+pub(crate) async fn atom(State(app): State<App>, visitor: Visitor, page_path: PagePath, headers: HeaderMap) -> Shown {
+    let side = Side::of(&app, &visitor, &page_path, "activity").await?;
     let at = (format!("/{}/activity", side.name), format!("/{}/atom", side.name));
     let (title, known) = (format!("Activity of {}", side.name), headers.get(header::IF_NONE_MATCH));
     let feed = Feed::Actor(side.user.id);

@@ -23,7 +23,7 @@ use axum::extract::State;
 
 const PER_PAGE: usize = 30;
 
-/// What all pages about someone show beside.
+/// Sidebar of all pages about a user.
 struct Side {
     user: User,
     name: String,
@@ -40,17 +40,17 @@ struct Side {
 impl Side {
     /// Of the person that an address names. An old name, and the key of someone with a name, lead to the same page
     /// under the present name.
-    async fn of(app: &App, visitor: &Visitor, address: &PagePath, tab: &'static str) -> Result<Self, Elsewhere> {
-        let found = match address.segment(0).parse::<UserName>() {
+    async fn of(app: &App, visitor: &Visitor, page_path: &PagePath, tab: &'static str) -> Result<Self, Elsewhere> {
+        let found = match page_path.segment(0).parse::<UserName>() {
             Ok(name) => accounts::find_by_any_name(&app.forge, &name).await?,
-            Err(_) => accounts::nostr::find(&app.forge, address.segment(0)).await?,
+            Err(_) => accounts::nostr::find(&app.forge, page_path.segment(0)).await?,
         };
         let user = found.ok_or_else(Problem::not_found)?;
         let name = user.handle().map(|handle| handle.to_string()).unwrap_or_default();
-        if name != address.segment(0) {
-            let rest = address.raw_rest(1);
+        if name != page_path.segment(0) {
+            let rest = page_path.raw_rest(1);
             let slash = if rest.is_empty() { "" } else { "/" };
-            return Err(Elsewhere::To(respond::moved(&format!("/{name}{slash}{rest}{}", address.raw_query()))));
+            return Err(Elsewhere::To(respond::moved(&format!("/{name}{slash}{rest}{}", page_path.raw_query()))));
         }
         let (caller, none) = (visitor.caller(), Page { limit: 0, offset: 0 });
         let (_, repos) = list::of_owner(&app.forge, &caller, user.id, none).await?;
@@ -75,9 +75,9 @@ impl Side {
 }
 
 /// `GET /{user}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    match address.query("tab").as_deref() {
-        Some("stars") => stars::show(&app, &visitor, &address).await,
-        _ => repos::show(&app, &visitor, &address).await,
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    match page_path.query("tab").as_deref() {
+        Some("stars") => stars::show(&app, &visitor, &page_path).await,
+        _ => repos::show(&app, &visitor, &page_path).await,
     }
 }

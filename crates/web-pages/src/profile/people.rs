@@ -25,22 +25,22 @@ struct PeoplePage {
 }
 
 /// `GET /{user}/followers`
-pub(crate) async fn followers(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let side = Side::of(&app, &visitor, &address, "followers").await?;
-    let people = follow::followers(&app.forge, side.user.id, part(&address)).await?;
-    Ok(page(&app, &visitor, &address, side, "Followers", people))
+pub(crate) async fn followers(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let side = Side::of(&app, &visitor, &page_path, "followers").await?;
+    let people = follow::followers(&app.forge, side.user.id, part(&page_path)).await?;
+    Ok(page(&app, &visitor, &page_path, side, "Followers", people))
 }
 
 /// `GET /{user}/following`
-pub(crate) async fn following(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let side = Side::of(&app, &visitor, &address, "following").await?;
-    let people = follow::following(&app.forge, side.user.id, part(&address)).await?;
-    Ok(page(&app, &visitor, &address, side, "Following", people))
+pub(crate) async fn following(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let side = Side::of(&app, &visitor, &page_path, "following").await?;
+    let people = follow::following(&app.forge, side.user.id, part(&page_path)).await?;
+    Ok(page(&app, &visitor, &page_path, side, "Following", people))
 }
 
 /// `POST /{user}/followers`: the visitor joins them, or leaves.
-pub(crate) async fn change(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let side = Side::of(&app, &visitor, &address, "followers").await?;
+pub(crate) async fn change(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let side = Side::of(&app, &visitor, &page_path, "followers").await?;
     let caller = visitor.caller();
     match form.text("follow").as_str() {
         "0" => follow::unfollow(&app.forge, &caller, &side.user).await?,
@@ -50,19 +50,20 @@ pub(crate) async fn change(State(app): State<App>, visitor: Visitor, address: Pa
 }
 
 /// One more than are shown, to know whether there are older ones.
-fn part(address: &PagePath) -> Part {
-    Part::behind(address.behind(), PER_PAGE as i64 + 1)
+fn part(page_path: &PagePath) -> Part {
+    Part::behind(page_path.behind(), PER_PAGE as i64 + 1)
 }
 
 fn page(
     app: &App,
     visitor: &Visitor,
-    address: &PagePath,
+    page_path: &PagePath,
     side: Side,
     title: &'static str,
     mut people: Vec<Person>,
 ) -> axum::response::Response {
-    let links = Links::older(&format!("/{}/{}", side.name, side.tab), address, &mut people, PER_PAGE, Person::place);
+    let links =
+        Links::older(&format!("/{}/{}", side.name, side.tab), page_path, &mut people, PER_PAGE, Person::sort_key);
     let nobody =
         if side.tab == "followers" { "This account has no followers." } else { "This account follows no one." };
     let frame = Frame::new(app, visitor, format!("{title} · {}", side.name));

@@ -1,4 +1,4 @@
-//! What someone stars: the latest first, or looked through and sorted.
+//! Stars of a user: the latest first, or searched and sorted.
 
 use super::{PER_PAGE, Side};
 use crate::App;
@@ -34,22 +34,23 @@ const ORDERS: [(StarOrder, &str); 5] = [
     (StarOrder::Name, "Name"),
 ];
 
-pub(super) async fn show(app: &App, visitor: &Visitor, address: &PagePath) -> Shown {
-    let side = Side::of(app, visitor, address, "stars").await?;
+pub(super) async fn show(app: &App, visitor: &Visitor, page_path: &PagePath) -> Shown {
+    let side = Side::of(app, visitor, page_path, "stars").await?;
     let (caller, user) = (visitor.caller(), side.user.id);
-    let (query, order) = (address.query_text("q"), address.query_text("sort").parse().unwrap_or(StarOrder::Starred));
+    let (query, order) =
+        (page_path.query_text("q"), page_path.query_text("sort").parse().unwrap_or(StarOrder::Starred));
     let path = format!("/{}", side.name);
     let (kept, links) = if query.trim().is_empty() && order == StarOrder::Starred {
-        let part = Part::behind(address.behind(), PER_PAGE as i64 + 1);
+        let part = Part::behind(page_path.behind(), PER_PAGE as i64 + 1);
         let (mut kept, _) = star::of_user(&app.forge, &caller, user, part).await?;
-        let links = Links::older(&path, address, &mut kept, PER_PAGE, Kept::place);
+        let links = Links::older(&path, page_path, &mut kept, PER_PAGE, Kept::sort_key);
         (kept, links)
     } else {
-        let page = address.page();
+        let page = page_path.page();
         let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
         let asked = Query { text: query.clone(), order };
         let (kept, total) = star::find_of_user(&app.forge, &caller, user, &asked, wanted).await?;
-        (kept, Links::around(&path, address, page, total > (page * PER_PAGE) as i64))
+        (kept, Links::around(&path, page_path, page, total > (page * PER_PAGE) as i64))
     };
     let repos = Listed::all(app, visitor, kept.into_iter().map(|kept| kept.repo).collect()).await?;
     let frame = Frame::new(app, visitor, format!("Stars · {}", side.name));

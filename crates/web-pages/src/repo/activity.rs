@@ -1,4 +1,4 @@
-//! What happened in a repository.
+//! Events of a repository.
 
 use super::head::{Head, Room, Shown};
 use crate::App;
@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::links::Links;
 use crate::path::PagePath;
 use crate::respond;
-use crate::show::told::Sentence;
+use crate::show::sentence::Sentence;
 use crate::visitor::Visitor;
 use abide_forge::feeds::Feed;
 use askama::Template;
@@ -24,18 +24,18 @@ struct ActivityPage {
 }
 
 /// `GET /{owner}/{repo}/activity`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let path = format!("/{}/activity", room.repo().slug());
     let feed = Feed::Repo(room.repo().id);
-    let (sentences, links) = feed::page(&app, &room.visitor.caller(), feed, &path, &address).await?;
+    let (sentences, links) = feed::page(&app, &room.visitor.caller(), feed, &path, &page_path).await?;
     let frame = Frame::new(&app, &room.visitor, format!("Activity · {}", room.repo().shown()));
     Ok(respond::page(&ActivityPage { frame, head: room.head(&app, "activity").await, sentences, links }))
 }
 
 /// `GET /{owner}/{repo}/activity.atom`
-pub(super) async fn atom(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn atom(State(app): State<App>, visitor: Visitor, page_path: PagePath, headers: HeaderMap) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let slug = room.repo().slug();
     let at = (format!("/{slug}/activity"), format!("/{slug}/activity.atom"));
     let (title, known) = (format!("Activity in {slug}"), headers.get(header::IF_NONE_MATCH));

@@ -18,7 +18,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// What the head of a repository's pages says about who keeps an eye on it.
+/// Stars and watchers in the header of a repository's pages.
 pub(super) struct Attention {
     pub stars: String,
     pub watchers: String,
@@ -60,8 +60,8 @@ impl Attention {
 }
 
 /// `POST /{owner}/{repo}/star`
-pub(super) async fn star(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn star(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let caller = room.visitor.caller();
     match form.text("starred").as_str() {
         "0" => star::unstar(&app.forge, &caller, room.repo()).await?,
@@ -71,8 +71,8 @@ pub(super) async fn star(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// `POST /{owner}/{repo}/watch`
-pub(super) async fn watch(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn watch(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let level: WatchLevel = form
         .text("level")
         .parse()
@@ -102,11 +102,11 @@ struct PeoplePage {
 const PER_PAGE: usize = 50;
 
 /// `GET /{owner}/{repo}/stargazers`
-pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let mut people = star::stargazers(&app.forge, room.repo(), part(&address)).await?;
+pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let mut people = star::stargazers(&app.forge, room.repo(), part(&page_path)).await?;
     let head = room.head(&app, "").await;
-    let links = links(&head, "stargazers", &address, &mut people);
+    let links = links(&head, "stargazers", &page_path, &mut people);
     Ok(respond::page(&PeoplePage {
         frame: Frame::new(&app, &room.visitor, format!("Stargazers · {}", room.repo().shown())),
         head,
@@ -120,11 +120,11 @@ pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address
 }
 
 /// `GET /{owner}/{repo}/watchers`
-pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let mut people = watch::watchers(&app.forge, &room.visitor.caller(), room.repo(), part(&address)).await?;
+pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let mut people = watch::watchers(&app.forge, &room.visitor.caller(), room.repo(), part(&page_path)).await?;
     let head = room.head(&app, "").await;
-    let links = links(&head, "watchers", &address, &mut people);
+    let links = links(&head, "watchers", &page_path, &mut people);
     Ok(respond::page(&PeoplePage {
         frame: Frame::new(&app, &room.visitor, format!("Watchers · {}", room.repo().shown())),
         head,
@@ -138,10 +138,10 @@ pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: 
 }
 
 /// One more than are shown, to know whether there are older ones.
-fn part(address: &PagePath) -> Part {
-    Part::behind(address.behind(), PER_PAGE as i64 + 1)
+fn part(page_path: &PagePath) -> Part {
+    Part::behind(page_path.behind(), PER_PAGE as i64 + 1)
 }
 
-fn links(head: &Head, page: &str, address: &PagePath, people: &mut Vec<Person>) -> Links {
-    Links::older(&format!("{}/{page}", head.url), address, people, PER_PAGE, Person::place)
+fn links(head: &Head, page: &str, page_path: &PagePath, people: &mut Vec<Person>) -> Links {
+    Links::older(&format!("{}/{page}", head.url), page_path, people, PER_PAGE, Person::sort_key)
 }

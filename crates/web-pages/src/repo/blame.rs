@@ -28,23 +28,24 @@ struct BlamePage {
 }
 
 /// `GET /{owner}/{repo}/blame/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await;
-    let entry = entry.map_err(|error| room.no_path(&place, error))?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
+    let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
+    let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     let blob = room.browser.blob(entry.oid, LARGEST_SHOWN).await?;
     if blob.binary || blob.truncated {
         let detail = "Blame works for text files of at most 1 MiB.";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).into());
     }
-    let lines = app.rendered.code(room.visitor.ip(), entry.oid, last_segment(&place.path), blob.data).await?;
-    let ranges = room.browser.blame(place.commit, &place.path).await?;
-    let frame = Frame::new(&app, &room.visitor, format!("Blame of {} · {}", shown(&place.path), room.repo().shown()));
+    let lines = app.rendered.code(room.visitor.ip(), entry.oid, last_segment(&commit_path.path), blob.data).await?;
+    let ranges = room.browser.blame(commit_path.commit, &commit_path.path).await?;
+    let frame =
+        Frame::new(&app, &room.visitor, format!("Blame of {} · {}", shown(&commit_path.path), room.repo().shown()));
     let head = room.head(&app, "code").await;
     let rows = rows(&head.url, &lines, &ranges, &frame);
-    let trail = Trail::of(&place);
-    Ok(respond::page(&BlamePage { picker: Picker::of(&room, &place, "blame").await?, frame, head, trail, rows }))
+    let trail = Trail::of(&commit_path);
+    Ok(respond::page(&BlamePage { picker: Picker::of(&room, &commit_path, "blame").await?, frame, head, trail, rows }))
 }
 
 fn rows(url: &str, lines: &[String], ranges: &[(BlameRange, Arc<Commit>)], frame: &Frame) -> String {

@@ -34,26 +34,31 @@ struct BlobPage {
 pub(super) const LARGEST_SHOWN: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/blob/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await;
-    let entry = entry.map_err(|error| room.no_path(&place, error))?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
+    let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
+    let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     if entry.kind == EntryKind::Directory {
-        let to = format!("/{}/tree/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
+        let to = format!(
+            "/{}/tree/{}{}",
+            room.repo().slug(),
+            url_path(commit_path.name().as_bytes()),
+            tail(&commit_path.path)
+        );
         return Err(Elsewhere::To(respond::see_other(&to)));
     }
-    let frame = Frame::new(&app, &room.visitor, format!("{} · {}", shown(&place.path), room.repo().shown()));
+    let frame = Frame::new(&app, &room.visitor, format!("{} · {}", shown(&commit_path.path), room.repo().shown()));
     let head = room.head(&app, "code").await;
-    let log = room.browser.log(place.commit, &place.path, 0, 1).await?;
-    let as_source = address.query("plain").is_some();
-    let content = content(&app, &room, &place, &entry, as_source, &head.url).await?;
-    let trail = Trail::of(&place);
-    let here = format!("{}/blob/{}{}", head.url, trail.at, tail(&place.path));
+    let log = room.browser.log(commit_path.commit, &commit_path.path, 0, 1).await?;
+    let as_source = page_path.query("plain").is_some();
+    let content = content(&app, &room, &commit_path, &entry, as_source, &head.url).await?;
+    let trail = Trail::of(&commit_path);
+    let here = format!("{}/blob/{}{}", head.url, trail.at, tail(&commit_path.path));
     Ok(respond::page(&BlobPage {
-        picker: Picker::of(&room, &place, "blob").await?,
+        picker: Picker::of(&room, &commit_path, "blob").await?,
         newest: log.commits.first().map(CommitLine::from),
-        commit_oid: place.commit.to_string(),
+        commit_oid: commit_path.commit.to_string(),
         facts: content.facts,
         rendered_link: content.rendered.map(|rendered| match rendered {
             true => (format!("{here}?plain=1"), "Source"),
@@ -78,7 +83,7 @@ struct Content {
 async fn content(
     app: &App,
     room: &Room,
-    place: &CommitPath,
+    commit_path: &CommitPath,
     entry: &TreeEntry,
     as_source: bool,
     url: &str,
@@ -92,14 +97,14 @@ async fn content(
     let mut facts = text::size(size);
     let plain = |facts, html| Content { facts, html, is_text: false, rendered: None };
     if entry.kind == EntryKind::Symlink {
-        return Ok(plain(format!("Symbolic link · {facts}"), link(&blob, place, url)));
+        return Ok(plain(format!("Symbolic link · {facts}"), link(&blob, commit_path, url)));
     }
     if entry.kind == EntryKind::Executable {
         facts = format!("Executable · {facts}");
     }
-    let name = last_segment(&place.path);
+    let name = last_segment(&commit_path.path);
     if is_picture(name) && size <= LARGEST_PICTURE {
-        let source = format!("{url}/raw/{}{}", url_path(place.name().as_bytes()), tail(&place.path));
+        let source = format!("{url}/raw/{}{}", url_path(commit_path.name().as_bytes()), tail(&commit_path.path));
         let mut html = format!("<div class=\"picture\"><img src=\"{source}\" alt=\"");
         escape_into(&shown(name), &mut html);
         html.push_str(r#""></div>"#);
@@ -118,7 +123,7 @@ async fn content(
     }
     let can_render = markdown::is_markdown(name);
     if can_render && !as_source {
-        let base = Base { repo: room.repo().slug(), at: place.name(), dir: parent(&place.path).to_vec() };
+        let base = Base { repo: room.repo().slug(), at: commit_path.name(), dir: parent(&commit_path.path).to_vec() };
         let html = app.rendered.markdown(room.visitor.ip(), entry.oid, blob.data, base).await?;
         let html = format!(r#"<div class="card-body">{html}</div>"#);
         return Ok(Content { facts, html, is_text: true, rendered: Some(true) });
@@ -137,14 +142,14 @@ fn note(text: &str) -> String {
 }
 
 /// A link's target, which leads on if it stays inside the repository.
-fn link(blob: &Blob, place: &CommitPath, url: &str) -> String {
+fn link(blob: &Blob, commit_path: &CommitPath, url: &str) -> String {
     let mut html = String::from(r#"<div class="card-body">Symbolic link to <code>"#);
     escape_into(&shown(&blob.data), &mut html);
     html.push_str("</code>");
-    if let Some(target) = resolve(&place.path, &blob.data) {
+    if let Some(target) = resolve(&commit_path.path, &blob.data) {
         html.push_str(&format!(
             r#" · <a href="{url}/tree/{}/{}">Open target</a>"#,
-            url_path(place.name().as_bytes()),
+            url_path(commit_path.name().as_bytes()),
             url_path(&target)
         ));
     }
@@ -174,7 +179,7 @@ fn resolve(path: &[u8], target: &[u8]) -> Option<Vec<u8>> {
 /// Pictures larger than this are not loaded into the page.
 const LARGEST_PICTURE: u64 = 10 * 1024 * 1024;
 
-/// What browsers show as a picture; served with headers under which nothing in it can run.
+/// File names that browsers show as pictures; served with headers under which nothing in them can run.
 fn is_picture(name: &[u8]) -> bool {
     super::raw::picture_type(name).is_some()
 }

@@ -57,25 +57,25 @@ fn multiline(bytes: &[u8]) -> String {
 }
 
 /// The number of the file whose change is to be shown although it is large.
-pub(super) fn asked_file(address: &PagePath) -> Option<usize> {
-    address.query("file")?.parse().ok()
+pub(super) fn asked_file(page_path: &PagePath) -> Option<usize> {
+    page_path.query("file")?.parse().ok()
 }
 
 /// `GET /{owner}/{repo}/commit/{oid}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.revision(&address.decoded(3).unwrap_or_default()).await?;
-    if place.commit.to_string() != address.segment(3) {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.revision(&page_path.decoded(3).unwrap_or_default()).await?;
+    if commit_path.commit.to_string() != page_path.segment(3) {
         // A branch, a tag or an abbreviated id: the page's own address is the whole id.
-        let to = format!("/{}/commit/{}", room.repo().slug(), place.commit);
+        let to = format!("/{}/commit/{}", room.repo().slug(), commit_path.commit);
         return Err(Elsewhere::To(respond::see_other(&to)));
     }
-    let commit = room.browser.commit(place.commit).await?;
-    let diff = room.browser.diff(place.commit).await?;
+    let commit = room.browser.commit(commit_path.commit).await?;
+    let diff = room.browser.diff(commit_path.commit).await?;
     let detail = Detail::from(&commit);
     let frame = Frame::new(&app, &room.visitor, format!("{} · {}", detail.subject, room.repo().shown()));
     let head = room.head(&app, "commits").await;
     let here = format!("{}/commit/{}?file=", head.url, detail.oid);
-    let diff = DiffShown::of(&diff, &here, asked_file(&address));
+    let diff = DiffShown::of(&diff, &here, asked_file(&page_path));
     Ok(respond::page(&CommitPage { frame, head, commit: detail, diff }))
 }

@@ -61,45 +61,45 @@ impl Line {
 const PER_PAGE: usize = 30;
 
 /// `GET /{owner}/{repo}/commits`
-pub(super) async fn front(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.front().await?;
-    page(&app, &room, place, &address).await
+pub(super) async fn front(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.front().await?;
+    page(&app, &room, commit_path, &page_path).await
 }
 
 /// `GET /{owner}/{repo}/commits/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.place(&address.rest(3)).await?;
-    page(&app, &room, place, &address).await
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
+    page(&app, &room, commit_path, &page_path).await
 }
 
-async fn page(app: &App, room: &Room, place: CommitPath, address: &PagePath) -> Shown {
-    let number = address.page();
-    let (lines, more) = lines(room, &place, (number - 1) * PER_PAGE).await?;
-    let title = match place.path.is_empty() {
+async fn page(app: &App, room: &Room, commit_path: CommitPath, page_path: &PagePath) -> Shown {
+    let number = page_path.page();
+    let (lines, more) = lines(room, &commit_path, (number - 1) * PER_PAGE).await?;
+    let title = match commit_path.path.is_empty() {
         true => format!("Commits · {}", room.repo().shown()),
-        false => format!("History of {} · {}", shown(&place.path), room.repo().shown()),
+        false => format!("History of {} · {}", shown(&commit_path.path), room.repo().shown()),
     };
     let head = room.head(app, "commits").await;
-    let path = format!("{}/commits/{}{}", head.url, url_path(place.name().as_bytes()), tail(&place.path));
+    let path = format!("{}/commits/{}{}", head.url, url_path(commit_path.name().as_bytes()), tail(&commit_path.path));
     Ok(respond::page(&CommitsPage {
         frame: Frame::new(app, &room.visitor, title),
-        picker: Picker::of(room, &place, "commits").await?,
-        trail: Trail::of(&place),
+        picker: Picker::of(room, &commit_path, "commits").await?,
+        trail: Trail::of(&commit_path),
         days: by_day(lines),
-        links: Links::around(&path, address, number, more),
+        links: Links::around(&path, page_path, number, more),
         head,
     }))
 }
 
 /// A page of the history: of everything, or of one path through its renames.
-async fn lines(room: &Room, place: &CommitPath, skip: usize) -> Result<(Vec<Line>, bool), BrowseError> {
-    if place.path.is_empty() {
-        let log = room.browser.log(place.commit, &place.path, skip, PER_PAGE).await?;
+async fn lines(room: &Room, commit_path: &CommitPath, skip: usize) -> Result<(Vec<Line>, bool), BrowseError> {
+    if commit_path.path.is_empty() {
+        let log = room.browser.log(commit_path.commit, &commit_path.path, skip, PER_PAGE).await?;
         return Ok((log.commits.iter().map(Line::whole).collect(), log.more));
     }
-    let log = room.browser.file_log(place.commit, &place.path, skip, PER_PAGE).await?;
+    let log = room.browser.file_log(commit_path.commit, &commit_path.path, skip, PER_PAGE).await?;
     Ok((log.steps.iter().map(Line::step).collect(), log.more))
 }
 

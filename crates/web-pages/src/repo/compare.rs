@@ -1,4 +1,4 @@
-//! What one branch, tag or commit has over another.
+//! Comparison of two branches, tags or commits.
 
 use super::commit::asked_file;
 use super::head::{Elsewhere, Head, Room, Shown};
@@ -21,34 +21,34 @@ struct ComparePage {
     head: Head,
     base: String,
     head_name: String,
-    /// What may be compared, as far as a list of proposals goes.
+    /// Suggested branches and tags, up to a limit.
     names: Vec<String>,
     result: Option<Compared>,
     trouble: Option<String>,
 }
 
 struct Compared {
-    told: String,
+    distance: String,
     commits: Vec<CommitLine>,
     diff: DiffShown,
     newest: String,
 }
 
-const PROPOSALS: usize = 200;
+const MAX_SUGGESTIONS: usize = 200;
 
 /// `GET /{owner}/{repo}/compare/{base}...{head}`: the form that people type.
-pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let spec = String::from_utf8_lossy(&address.rest(3)).into_owned();
+pub(super) async fn spec(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let spec = String::from_utf8_lossy(&page_path.rest(3)).into_owned();
     let (base, head) = spec.split_once("...").or_else(|| spec.split_once("..")).unwrap_or(("", &spec));
     let base = if base.is_empty() { room.repo().default_branch.short() } else { base };
-    page(&app, &room, base, head, asked_file(&address)).await
+    page(&app, &room, base, head, asked_file(&page_path)).await
 }
 
 /// `GET /{owner}/{repo}/compare?base=…&head=…`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    page(&app, &room, &address.query_text("base"), &address.query_text("head"), asked_file(&address)).await
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    page(&app, &room, &page_path.query_text("base"), &page_path.query_text("head"), asked_file(&page_path)).await
 }
 
 async fn page(app: &App, room: &Room, base: &str, head: &str, file: Option<usize>) -> Shown {
@@ -65,15 +65,15 @@ async fn page(app: &App, room: &Room, base: &str, head: &str, file: Option<usize
         head: room.head(app, "branches").await,
         base: base.to_owned(),
         head_name: head.to_owned(),
-        names: proposals(room),
+        names: ref_names(room),
         result,
         trouble,
     }))
 }
 
-fn proposals(room: &Room) -> Vec<String> {
+fn ref_names(room: &Room) -> Vec<String> {
     let of_kind = |prefix: &'static str| {
-        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(PROPOSALS);
+        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(MAX_SUGGESTIONS);
         refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix).map(str::to_owned))
     };
     of_kind("refs/heads/").chain(of_kind("refs/tags/")).collect()
@@ -85,14 +85,14 @@ async fn compare(room: &Room, base: &str, head: &str, file: Option<usize>) -> Re
     let (from, to) = (room.browser.revision(base).await?, room.browser.revision(head).await?);
     let comparison = room.browser.compare(from.commit, to.commit).await?;
     Ok(Compared {
-        told: told(&comparison, base),
+        distance: distance(&comparison, base),
         commits: comparison.commits.iter().map(CommitLine::from).collect(),
         diff: DiffShown::of(&comparison.diff, &here, file),
         newest: to.commit.to_string(),
     })
 }
 
-fn told(comparison: &Comparison, base: &str) -> String {
+fn distance(comparison: &Comparison, base: &str) -> String {
     let distance = comparison.distance;
     let more = if distance.exact { "" } else { "at least " };
     let ahead = count(distance.ahead, "commit", "commits");

@@ -25,16 +25,16 @@ struct ForkPage {
 }
 
 /// `GET /{owner}/{repo}/fork`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     room.ensure(&app, Action::ForkCreate).await?;
     let typed = room.repo().name.to_string();
     Ok(respond::page(&page(&app, &room, Errors::none(), typed).await))
 }
 
 /// `POST /{owner}/{repo}/fork`
-pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn fork(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let typed = form.text("name").trim().to_owned();
     let only = form.ticked("default_branch_only");
     let request = Request { name: Some(typed.clone()), default_branch_only: only };

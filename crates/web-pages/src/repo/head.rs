@@ -23,7 +23,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 
-/// What the head of a repository's pages shows.
+/// Header of a repository's pages.
 pub(super) struct Head {
     pub owner: String,
     pub name: String,
@@ -84,21 +84,21 @@ impl IntoResponse for Elsewhere {
 /// The answer of a repository's page.
 pub(crate) type Shown = Result<Response, Elsewhere>;
 
-/// The doors that an address may mean, in the order in which they are tried. A name is followed by `.git` at times; what
+/// The locators that a page path may mean, in the order in which they are tried. A name is followed by `.git` at times; what
 /// a key calls its repository is any text, and may itself end so.
-fn doors(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
-    let (owner, typed) = (address.segment(0), address.segment(1));
+fn locators(page_path: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
+    let (owner, typed) = (page_path.segment(0), page_path.segment(1));
     let bare = typed.strip_suffix(".git");
     match nip19::parse_npub(owner) {
         Err(_) => (RepoLocator::slug(owner, bare.unwrap_or(typed)), None),
         Ok(owner) => {
-            let door = |raw: &str| RepoLocator::Nostr { owner, identifier: decoded(raw) };
-            (door(typed), bare.map(door))
+            let locator = |raw: &str| RepoLocator::Nostr { owner, identifier: decoded(raw) };
+            (locator(typed), bare.map(locator))
         }
     }
 }
 
-/// What cannot be text is no identifier; the replacement stands in none that anyone asks for by its bytes.
+/// Text that is not UTF-8 is no identifier: the replacement character makes it match none.
 fn decoded(raw: &str) -> String {
     percent_decode_str(raw).decode_utf8_lossy().into_owned()
 }
@@ -111,26 +111,26 @@ pub(super) struct Room {
 
 impl Room {
     /// Opens the repository that the address names. An old name leads to the same page under the present one.
-    pub(super) async fn open(app: &App, visitor: Visitor, address: &PagePath) -> Result<Self, Elsewhere> {
-        let (owner, typed) = (address.segment(0), address.segment(1));
-        let (door, other) = doors(address);
+    pub(super) async fn open(app: &App, visitor: Visitor, page_path: &PagePath) -> Result<Self, Elsewhere> {
+        let (owner, typed) = (page_path.segment(0), page_path.segment(1));
+        let (locator, other) = locators(page_path);
         let caller = visitor.caller();
-        let mut found = browse::open(&app.forge, &caller, &door).await;
+        let mut found = browse::open(&app.forge, &caller, &locator).await;
         if let (Err(Access::NotFound), Some(other)) = (&found, &other) {
             found = browse::open(&app.forge, &caller, other).await;
         }
         let browser = match found {
             Err(Access::NotFound) => {
-                return Err(waiting::or_nothing(app, &visitor, address, other.as_ref().unwrap_or(&door)).await);
+                return Err(waiting::or_nothing(app, &visitor, page_path, other.as_ref().unwrap_or(&locator)).await);
             }
             found => found?,
         };
         let slug = browser.repo.slug();
         if slug != format!("{owner}/{typed}") {
-            let rest = address.raw_rest(2);
+            let rest = page_path.raw_rest(2);
             let slash = if rest.is_empty() { "" } else { "/" };
-            let to = format!("/{slug}{slash}{rest}{}", address.raw_query());
-            return Err(Elsewhere::To(if address.reads() { respond::moved(&to) } else { respond::resend(&to) }));
+            let to = format!("/{slug}{slash}{rest}{}", page_path.raw_query());
+            return Err(Elsewhere::To(if page_path.reads() { respond::moved(&to) } else { respond::resend(&to) }));
         }
         Ok(Self { browser, visitor })
     }
@@ -139,10 +139,10 @@ impl Room {
     pub(super) async fn enter(
         app: &App,
         visitor: Visitor,
-        address: &PagePath,
+        page_path: &PagePath,
         action: Action,
     ) -> Result<Self, Elsewhere> {
-        let room = Self::open(app, visitor, address).await?;
+        let room = Self::open(app, visitor, page_path).await?;
         room.ensure(app, action).await?;
         Ok(room)
     }
@@ -152,7 +152,7 @@ impl Room {
         &self.browser.repo
     }
 
-    /// What its owner goes by in addresses.
+    /// Name of its owner in URLs.
     pub(super) fn owner(&self) -> String {
         self.repo().owner().map(|handle| handle.to_string()).unwrap_or_default()
     }
@@ -193,10 +193,11 @@ impl Room {
     }
 
     /// The refusal of a path that cannot be shown: one that does not exist names the path, the branch and the way back.
-    pub(super) fn no_path(&self, place: &CommitPath, error: BrowseError) -> Problem {
+    pub(super) fn no_path(&self, commit_path: &CommitPath, error: BrowseError) -> Problem {
         match error {
             BrowseError::Object(ObjectError::NotFound) => {
-                let detail = format!("\"{}\" does not exist on {}.", text::shown(&place.path), place.name());
+                let detail =
+                    format!("\"{}\" does not exist on {}.", text::shown(&commit_path.path), commit_path.name());
                 Problem::absent(detail).back_to(format!("/{}", self.repo().slug()))
             }
             other => other.into(),
@@ -211,7 +212,6 @@ impl Room {
         }
     }
 
-    /// What the head shows.
     pub(super) async fn head(&self, app: &App, tab: &'static str) -> Head {
         let repo = self.repo();
         let settings = app.forge.settings();
@@ -222,8 +222,8 @@ impl Room {
         let issues = issues::counts(&app.forge, repo).await.unwrap_or_default().open;
         let fork_of = match repo.fork_of {
             Some(id) => {
-                let door = RepoLocator::Id(id.to_string());
-                let source = open::open(&app.forge, &self.visitor.caller(), &door, Action::RepoRead).await;
+                let locator = RepoLocator::Id(id.to_string());
+                let source = open::open(&app.forge, &self.visitor.caller(), &locator, Action::RepoRead).await;
                 source.ok().map(|source| source.slug())
             }
             None => None,

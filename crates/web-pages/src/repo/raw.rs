@@ -22,11 +22,11 @@ const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const READ_WHOLE: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/raw/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await;
-    let entry = entry.map_err(|error| room.no_path(&place, error))?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath, headers: HeaderMap) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
+    let entry = room.browser.entry(commit_path.commit, &commit_path.path).await;
+    let entry = entry.map_err(|error| room.no_path(&commit_path, error))?;
     if !matches!(entry.kind, EntryKind::File | EntryKind::Executable | EntryKind::Symlink) {
         return Err(Problem::absent("This file does not exist on this branch, tag or commit.").into());
     }
@@ -36,14 +36,14 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
         return Ok(protect(StatusCode::NOT_MODIFIED.into_response(), &tag));
     }
     let size = entry.size.unwrap_or_default();
-    let name = last_segment(&place.path);
+    let name = last_segment(&commit_path.path);
     let (body, is_text) = match size <= READ_WHOLE as u64 {
         true => {
             let blob = room.browser.blob(entry.oid, READ_WHOLE).await?;
             let is_text = !blob.binary;
             (Body::from(blob.data), is_text)
         }
-        // Whether it is text is told by its name alone: it is not looked at before it is sent.
+        // The name alone decides whether it is text: the content is not read before it is sent.
         false => (Body::from_stream(ReaderStream::new(room.browser.stream(entry.oid).await?)), looks_like_text(name)),
     };
     let (media_type, inline) = match picture_type(name) {

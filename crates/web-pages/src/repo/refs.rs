@@ -71,33 +71,33 @@ impl From<&Tag> for Row {
 const PER_PAGE: usize = 50;
 
 /// `GET /{owner}/{repo}/branches`
-pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let (filter, number) = (address.query_text("q"), address.page());
+pub(super) async fn branches(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let (filter, number) = (page_path.query_text("q"), page_path.page());
     let page = room.browser.branches(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
     let rows = page.items.iter().map(Row::from).collect();
-    show(&app, &room, &address, "branches", rows, page.total > number * PER_PAGE).await
+    show(&app, &room, &page_path, "branches", rows, page.total > number * PER_PAGE).await
 }
 
 /// `GET /{owner}/{repo}/tags`
-pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let (filter, number) = (address.query_text("q"), address.page());
+pub(super) async fn tags(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let (filter, number) = (page_path.query_text("q"), page_path.page());
     let page = room.browser.newest_tags(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
     let rows = page.items.iter().map(Row::from).collect();
-    show(&app, &room, &address, "tags", rows, page.total > number * PER_PAGE).await
+    show(&app, &room, &page_path, "tags", rows, page.total > number * PER_PAGE).await
 }
 
-async fn show(app: &App, room: &Room, address: &PagePath, tab: &'static str, rows: Vec<Row>, more: bool) -> Shown {
+async fn show(app: &App, room: &Room, page_path: &PagePath, tab: &'static str, rows: Vec<Row>, more: bool) -> Shown {
     let head = room.head(app, tab).await;
     let title = if tab == "tags" { "Tags" } else { "Branches" };
     Ok(respond::page(&RefsPage {
         frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().shown())),
         is_tags: tab == "tags",
-        filter: address.query_text("q"),
-        view: view(&address.query_text("view")),
-        tail: tail(&address.query_text("path")),
-        links: Links::around(&format!("{}/{tab}", head.url), address, address.page(), more),
+        filter: page_path.query_text("q"),
+        view: view(&page_path.query_text("view")),
+        tail: tail(&page_path.query_text("path")),
+        links: Links::around(&format!("{}/{tab}", head.url), page_path, page_path.page(), more),
         rows,
         head,
     }))

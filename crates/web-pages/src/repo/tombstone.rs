@@ -1,4 +1,4 @@
-//! What the owner of a deleted repository finds in its place. For everyone else there is nothing.
+//! Page of a deleted repository for its owner. Everyone else gets 404.
 
 use super::head::Elsewhere;
 use crate::App;
@@ -24,9 +24,9 @@ struct TombstonePage {
     in_time: bool,
 }
 
-/// The answer at a door behind which nothing was found: what is left of the visitor's own repository, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, door: &RepoLocator) -> Elsewhere {
-    let repo = match restore::tombstone(&app.forge, &visitor.caller(), door).await {
+/// The answer for a locator without a repository: what is left of the visitor's own repository, or nothing.
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePath, locator: &RepoLocator) -> Elsewhere {
+    let repo = match restore::tombstone(&app.forge, &visitor.caller(), locator).await {
         Ok(found) => found,
         Err(fault) => return fault.into(),
     };
@@ -35,6 +35,6 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath,
     let frame = Frame::new(app, visitor, format!("{} is deleted", repo.shown()));
     let in_time = frame.now.0 < until;
     // Looking at what was here, or trying to change it: the latter does not fit what is so now.
-    let status = if address.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };
+    let status = if page_path.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };
     Elsewhere::To(respond::html(status, &TombstonePage { frame, repo, deleted_at, until, in_time }))
 }

@@ -60,10 +60,10 @@ struct EmptyPage {
 const LARGEST_README: usize = 512 * 1024;
 
 /// `GET /{owner}/{repo}`
-pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn home(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     match room.browser.front().await {
-        Ok(place) => directory(&app, &room, place, true).await,
+        Ok(commit_path) => directory(&app, &room, commit_path, true).await,
         Err(BrowseError::Empty) => {
             let frame = Frame::new(&app, &room.visitor, room.repo().shown());
             Ok(respond::page(&EmptyPage { frame, head: room.head(&app, "code").await }))
@@ -73,73 +73,78 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// `GET /r/{id}`: the address that never changes leads to the present one.
-pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let id = address.segment(1);
-    let door = RepoLocator::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
-    let repo = match open::open(&app.forge, &visitor.caller(), &door, Action::RepoRead).await {
-        Err(Access::NotFound) => return Err(tombstone::or_nothing(&app, &visitor, &address, &door).await),
+pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let id = page_path.segment(1);
+    let locator = RepoLocator::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
+    let repo = match open::open(&app.forge, &visitor.caller(), &locator, Action::RepoRead).await {
+        Err(Access::NotFound) => return Err(tombstone::or_nothing(&app, &visitor, &page_path, &locator).await),
         found => found?,
     };
-    Ok(respond::moved(&format!("/{}{}", repo.slug(), address.raw_query())))
+    Ok(respond::moved(&format!("/{}{}", repo.slug(), page_path.raw_query())))
 }
 
 /// `GET /{owner}/{repo}/tree/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let place = room.browser.place(&address.rest(3)).await?;
-    let is_home = place.path.is_empty();
-    directory(&app, &room, place, is_home).await
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let commit_path = room.browser.resolve(&page_path.rest(3)).await?;
+    let is_home = commit_path.path.is_empty();
+    directory(&app, &room, commit_path, is_home).await
 }
 
-async fn directory(app: &App, room: &Room, place: CommitPath, is_home: bool) -> Shown {
+async fn directory(app: &App, room: &Room, commit_path: CommitPath, is_home: bool) -> Shown {
     let browser = &room.browser;
     let mut too_large = false;
-    let tree = match browser.directory(place.commit, &place.path).await {
+    let tree = match browser.directory(commit_path.commit, &commit_path.path).await {
         Err(BrowseError::Object(ObjectError::TooLarge)) => {
             too_large = true;
             Arc::default()
         }
         Err(BrowseError::Object(ObjectError::NotADirectory)) => {
             // A link to a file that was written by hand leads to it.
-            let to = format!("/{}/blob/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
+            let to = format!(
+                "/{}/blob/{}{}",
+                room.repo().slug(),
+                url_path(commit_path.name().as_bytes()),
+                tail(&commit_path.path)
+            );
             return Err(Elsewhere::To(respond::see_other(&to)));
         }
-        other => other.map_err(|error| room.no_path(&place, error))?,
+        other => other.map_err(|error| room.no_path(&commit_path, error))?,
     };
     // The last changes of a directory that is not shown to its end are not looked for: it is read whole for each commit.
     let changes = match too_large || tree.truncated {
         true => Arc::new(LastChanges { complete: true, ..LastChanges::default() }),
-        false => browser.last_changes(place.commit, &place.path).await?,
+        false => browser.last_changes(commit_path.commit, &commit_path.path).await?,
     };
-    let newest = match place.path.is_empty() {
-        true => Some(CommitLine::from(&browser.commit(place.commit).await?)),
+    let newest = match commit_path.path.is_empty() {
+        true => Some(CommitLine::from(&browser.commit(commit_path.commit).await?)),
         false => newest_of(&changes),
     };
-    let commits = match place.path.is_empty() {
+    let commits = match commit_path.path.is_empty() {
         true => {
-            let count = browser.count(place.commit).await?;
+            let count = browser.count(commit_path.commit).await?;
             let more = if count.exact { "" } else { "+" };
             let unit = if count.commits == 1 { "commit" } else { "commits" };
             Some((format!("{}{more}", text::grouped(count.commits)), unit))
         }
         false => None,
     };
-    let readme = if too_large { None } else { readme(app, room, &place).await? };
-    let title = match place.path.is_empty() {
+    let readme = if too_large { None } else { readme(app, room, &commit_path).await? };
+    let title = match commit_path.path.is_empty() {
         true => room.repo().shown(),
-        false => format!("{} · {}", shown(&place.path), room.repo().shown()),
+        false => format!("{} · {}", shown(&commit_path.path), room.repo().shown()),
     };
     let frame = Frame::new(app, &room.visitor, title);
     let head = room.head(app, "code").await;
-    let trail = Trail::of(&place);
+    let trail = Trail::of(&commit_path);
     let topics = if is_home {
         topics::of(&app.forge, room.repo()).await?.iter().map(ToString::to_string).collect()
     } else {
         Vec::new()
     };
     Ok(respond::page(&TreePage {
-        rows: rows(&head.url, &trail.at, &place, &tree, &changes, &frame),
-        picker: Picker::of(room, &place, "tree").await?,
+        rows: rows(&head.url, &trail.at, &commit_path, &tree, &changes, &frame),
+        picker: Picker::of(room, &commit_path, "tree").await?,
         up: trail.up(),
         truncated: tree.truncated,
         too_large,
@@ -160,8 +165,8 @@ fn newest_of(changes: &LastChanges) -> Option<CommitLine> {
     changes.entries.values().max_by_key(|commit| commit.committer.time).map(|commit| CommitLine::from(&**commit))
 }
 
-fn rows(url: &str, at: &str, place: &CommitPath, tree: &Tree, changes: &LastChanges, frame: &Frame) -> String {
-    let base = if place.path.is_empty() { String::new() } else { format!("{}/", url_path(&place.path)) };
+fn rows(url: &str, at: &str, commit_path: &CommitPath, tree: &Tree, changes: &LastChanges, frame: &Frame) -> String {
+    let base = if commit_path.path.is_empty() { String::new() } else { format!("{}/", url_path(&commit_path.path)) };
     let mut out = String::with_capacity(tree.entries.len() * 400);
     for entry in &tree.entries {
         let (icon, view) = match entry.kind {
@@ -199,14 +204,14 @@ fn rows(url: &str, at: &str, place: &CommitPath, tree: &Tree, changes: &LastChan
     out
 }
 
-async fn readme(app: &App, room: &Room, place: &CommitPath) -> Result<Option<Readme>, Problem> {
+async fn readme(app: &App, room: &Room, commit_path: &CommitPath) -> Result<Option<Readme>, Problem> {
     let browser = &room.browser;
-    let Some(entry) = browser.readme(place.commit, &place.path).await? else { return Ok(None) };
-    let path = match place.path.is_empty() {
+    let Some(entry) = browser.readme(commit_path.commit, &commit_path.path).await? else { return Ok(None) };
+    let path = match commit_path.path.is_empty() {
         true => entry.name.to_vec(),
-        false => [&place.path, b"/".as_slice(), &entry.name].concat(),
+        false => [&commit_path.path, b"/".as_slice(), &entry.name].concat(),
     };
-    let base = Base { repo: room.repo().slug(), at: place.name(), dir: place.path.clone() };
+    let base = Base { repo: room.repo().slug(), at: commit_path.name(), dir: commit_path.path.clone() };
     let html = app.rendered.readme(room.visitor.ip(), browser, &entry, LARGEST_README, base).await?;
     Ok(html.map(|html| Readme { name: shown(&entry.name), path: url_path(&path), html: html.to_string() }))
 }

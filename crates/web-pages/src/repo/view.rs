@@ -59,17 +59,17 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    pub(super) fn of(place: &CommitPath) -> Self {
+    pub(super) fn of(commit_path: &CommitPath) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         let mut end = 0;
-        for name in place.path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+        for name in commit_path.path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
             end += name.len() + usize::from(end > 0);
-            steps.push(Step { name: shown(name), path: url_path(&place.path[..end]), last: false });
+            steps.push(Step { name: shown(name), path: url_path(&commit_path.path[..end]), last: false });
         }
         if let Some(last) = steps.last_mut() {
             last.last = true;
         }
-        Self { at: url_path(place.name().as_bytes()), steps }
+        Self { at: url_path(commit_path.name().as_bytes()), steps }
     }
 
     /// The address of the directory above, behind the branch; with a slash before it, if it is not the root.
@@ -89,7 +89,7 @@ pub(super) struct Picker {
     pub tags: Vec<Choice>,
     /// Which page a choice leads to.
     pub view: &'static str,
-    /// What follows the branch in that address.
+    /// Path behind the branch in that URL.
     pub tail: String,
 }
 
@@ -111,15 +111,15 @@ impl Choice {
 const PICKED: usize = 50;
 
 impl Picker {
-    pub(super) async fn of(room: &Room, place: &CommitPath, view: &'static str) -> Result<Self, BrowseError> {
-        let name = place.name();
-        let (branch, tag) = match &place.point {
+    pub(super) async fn of(room: &Room, commit_path: &CommitPath, view: &'static str) -> Result<Self, BrowseError> {
+        let name = commit_path.name();
+        let (branch, tag) = match &commit_path.point {
             Point::Branch(name) => (Some(name.as_str()), None),
             Point::Tag(name) => (None, Some(name.as_str())),
             Point::Commit => (None, None),
         };
         Ok(Self {
-            shown: match place.point {
+            shown: match commit_path.point {
                 Point::Commit => short(&name),
                 _ => shortened(&name, 40).into_owned(),
             },
@@ -127,7 +127,7 @@ impl Picker {
             branches: choices(room, RefKind::Branch, branch).await?,
             tags: choices(room, RefKind::Tag, tag).await?,
             view,
-            tail: tail(&place.path),
+            tail: tail(&commit_path.path),
         })
     }
 }

@@ -24,23 +24,23 @@ struct WaitingPage {
     clone: String,
 }
 
-/// The answer at a door behind which nothing was found: what waits there, what is left of a deleted one, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, door: &RepoLocator) -> Elsewhere {
-    let front = address.reads() && address.segment(2).is_empty();
-    if let (RepoLocator::Nostr { owner, identifier }, true) = (door, front) {
+/// The answer for a locator without a repository: what waits there, what is left of a deleted one, or nothing.
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePath, locator: &RepoLocator) -> Elsewhere {
+    let front = page_path.reads() && page_path.segment(2).is_empty();
+    if let (RepoLocator::Nostr { owner, identifier }, true) = (locator, front) {
         match status::of(&app.forge, &visitor.caller(), owner, identifier).await {
-            Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, address, waiting),
+            Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, page_path, waiting),
             Ok(_) => (),
             Err(fault) => return fault.into(),
         }
     }
-    tombstone::or_nothing(app, visitor, address, door).await
+    tombstone::or_nothing(app, visitor, page_path, locator).await
 }
 
-fn page(app: &App, visitor: &Visitor, address: &PagePath, waiting: Waiting) -> Elsewhere {
+fn page(app: &App, visitor: &Visitor, page_path: &PagePath, waiting: Waiting) -> Elsewhere {
     let name = shortened(&shown(waiting.identifier.as_bytes()), 100).into_owned();
     let owner = readable(&waiting.npub);
-    let typed = address.segment(1);
+    let typed = page_path.segment(1);
     let clone = app.url(&format!("/{}/{}.git", waiting.npub, typed.strip_suffix(".git").unwrap_or(typed)));
     let frame = Frame::new(app, visitor, format!("{owner}/{name} is waiting for git data"));
     let mut response = respond::page(&WaitingPage { frame, waiting, name, owner, clone });

@@ -28,7 +28,7 @@ struct AccountPage {
     emails: Vec<Email>,
 }
 
-/// What was typed, to be shown again if something is wrong with it.
+/// Input of the form, which is shown again after an error.
 #[derive(Default)]
 struct Typed {
     name: String,
@@ -75,8 +75,12 @@ pub(super) async fn add_email(State(app): State<App>, member: Member, form: Form
 }
 
 /// `GET /settings/account/emails/remove?id=…`
-pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    let id = address.id()?;
+pub(super) async fn ask_remove(
+    State(app): State<App>,
+    member: Member,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    let id = page_path.id()?;
     let emails = emails::list(&app.forge, &member.viewer).await?;
     let email = emails.into_iter().find(|email| email.id == id).ok_or_else(Problem::not_found)?;
     let question = Question {

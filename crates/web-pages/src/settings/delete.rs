@@ -49,7 +49,7 @@ pub(super) async fn delete(State(app): State<App>, member: Member, form: Form) -
     Ok(respond::form_again(&page(&app, &member, errors, typed, remains == Remains::Removed)))
 }
 
-/// What a form says is to become of the texts; they stay unless it says otherwise.
+/// The form's choice about the account's texts; they stay by default.
 pub(crate) fn remains(form: &Form) -> Remains {
     form.text("content").parse().unwrap_or(Remains::Kept)
 }

@@ -91,8 +91,12 @@ fn looks_public(text: &str) -> bool {
 }
 
 /// `GET /settings/keys/remove?id=…`
-pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    let id = address.id()?;
+pub(super) async fn ask_remove(
+    State(app): State<App>,
+    member: Member,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    let id = page_path.id()?;
     let key = ssh_keys::get(&app.forge, member.viewer.user.id, id).await?.ok_or_else(Problem::not_found)?;
     let title = if key.title.is_empty() { "Untitled" } else { &key.title };
     let question = Question {

@@ -86,7 +86,7 @@ fn asked(app: &App, member: &Member, section: &'static str, question: Question, 
     respond::html(status, &AskPage { frame, section, errors, question })
 }
 
-/// What the form says if the password was wrong, unless that is no matter of the form.
+/// Form error of a wrong password; other errors get a page of their own.
 fn unconfirmed(error: ConfirmError) -> Result<Errors, Problem> {
     match error {
         ConfirmError::Wrong => Ok(Errors::of(&["current_password"], &error)),

@@ -28,8 +28,8 @@ fn page(app: &App, member: &Member, errors: Errors, name: String, next: String) 
 }
 
 /// `GET /settings/name`
-pub(super) async fn show(State(app): State<App>, member: Member, address: PagePath) -> Response {
-    let next = address.query_text("next");
+pub(super) async fn show(State(app): State<App>, member: Member, page_path: PagePath) -> Response {
+    let next = page_path.query_text("next");
     if member.viewer.user.name.is_some() {
         return respond::see_other(if next.is_empty() { "/settings/account" } else { safe_next(Some(&next)) });
     }

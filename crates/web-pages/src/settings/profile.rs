@@ -1,4 +1,4 @@
-//! What an account says about itself.
+//! Profile of an account.
 
 use crate::App;
 use crate::errors::Errors;

@@ -40,7 +40,7 @@ struct Row {
     typed: String,
 }
 
-/// What could not be restored.
+/// A repository that could not be restored.
 struct Refused {
     id: String,
     typed: String,
@@ -49,18 +49,18 @@ struct Refused {
 }
 
 /// `GET /settings/repositories`
-pub(super) async fn show(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    Ok(respond::page(&list(&app, &member, &address, address.page(), None).await?))
+pub(super) async fn show(State(app): State<App>, member: Member, page_path: PagePath) -> Result<Response, Problem> {
+    Ok(respond::page(&list(&app, &member, &page_path, page_path.page(), None).await?))
 }
 
 /// `POST /settings/repositories/restore/{id}`
 pub(super) async fn restore(
     State(app): State<App>,
     member: Member,
-    address: PagePath,
+    page_path: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
-    let (id, typed) = (address.segment(3), form.filled("name"));
+    let (id, typed) = (page_path.segment(3), form.filled("name"));
     let error = match restore::restore(&app.forge, &member.viewer.caller, id, typed.as_deref()).await {
         Ok(repo) => {
             let folded = typed.as_deref().is_some_and(|typed| repo.name.folds(typed));
@@ -75,16 +75,16 @@ pub(super) async fn restore(
         Class::Gone => StatusCode::GONE,
         _ => return Err(error.into()),
     };
-    let told = match error {
+    let message = match error {
         LifeError::NameTaken => {
             "you already have another repository with this name; restore this one under a different name".to_owned()
         }
         ref other => rule(other),
     };
-    let refused = Refused { id: id.to_owned(), typed: typed.unwrap_or_default(), status, error: sentence(&told) };
+    let refused = Refused { id: id.to_owned(), typed: typed.unwrap_or_default(), status, error: sentence(&message) };
     let page = form.text("page").parse().unwrap_or(1);
-    let shown = list(&app, &member, &address, page, Some(&refused)).await?;
-    // What is not in the list is no matter of the list.
+    let shown = list(&app, &member, &page_path, page, Some(&refused)).await?;
+    // Errors about repositories outside the list get a page of their own.
     match shown.rows.iter().any(|row| row.error.is_some()) {
         true => Ok(respond::html(refused.status, &shown)),
         false => Err(error.into()),
@@ -94,7 +94,7 @@ pub(super) async fn restore(
 async fn list(
     app: &App,
     member: &Member,
-    address: &PagePath,
+    page_path: &PagePath,
     page: usize,
     refused: Option<&Refused>,
 ) -> Result<RepositoriesPage, Problem> {
@@ -120,7 +120,7 @@ async fn list(
     Ok(RepositoriesPage {
         section: "repositories",
         rows: rows.collect(),
-        links: Links::around("/settings/repositories", address, page, total > (page * PER_PAGE) as i64),
+        links: Links::around("/settings/repositories", page_path, page, total > (page * PER_PAGE) as i64),
         offers: transfer::to_answer(&app.forge, caller).await?,
         page,
         frame,

@@ -64,8 +64,8 @@ fn question(verb: &str) -> Question {
 }
 
 /// `GET /settings/security/sessions/end?id=…`
-pub(super) async fn ask_end(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    let id = address.query_text("id");
+pub(super) async fn ask_end(State(app): State<App>, member: Member, page_path: PagePath) -> Result<Response, Problem> {
+    let id = page_path.query_text("id");
     let sessions = sessions::list(&app.forge, &member.viewer).await?;
     let session = sessions.into_iter().find(|session| session.id == id).ok_or_else(Problem::not_found)?;
     let from = session.ip.unwrap_or_else(|| "unknown IP address".to_owned());

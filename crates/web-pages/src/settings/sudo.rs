@@ -24,7 +24,7 @@ struct ConfirmPage {
     section: &'static str,
     errors: Errors,
     action: &'static str,
-    /// What was filled in before.
+    /// Fields of the original form.
     fields: Vec<(String, String)>,
     sign: Sign,
 }

@@ -39,7 +39,7 @@ struct Choice {
     ticked: bool,
 }
 
-/// What each scope opens. Those that open nothing yet are not offered.
+/// Permissions of each scope. Scopes without a use yet are not offered.
 const SCOPES: [(Scope, &str); 9] = [
     (Scope::RepoRead, "Read all repositories you can read, including private ones: clone, fetch, API."),
     (Scope::Repo, "Full access to your repositories: push, create, change, delete."),
@@ -61,7 +61,7 @@ const LIFETIMES: [(&str, &str); 5] =
     [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never")];
 const USUAL: &str = "90";
 
-/// What was typed, to be shown again if something is wrong with it.
+/// Input of the form, which is shown again after an error.
 struct Typed {
     label: String,
     expires: String,
@@ -147,8 +147,12 @@ async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String,
 }
 
 /// `GET /settings/tokens/revoke?id=…`
-pub(super) async fn ask_revoke(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
-    let id = address.id()?;
+pub(super) async fn ask_revoke(
+    State(app): State<App>,
+    member: Member,
+    page_path: PagePath,
+) -> Result<Response, Problem> {
+    let id = page_path.id()?;
     let tokens = tokens::list(&app.forge, member.viewer.user.id).await?;
     let token = tokens.into_iter().find(|token| token.id == id && token.revoked_at.is_none());
     let token = token.ok_or_else(Problem::not_found)?;

@@ -1,4 +1,4 @@
-//! What a browser calls itself, as people would.
+//! Readable names of browsers from their user agent.
 
 /// Words by which browsers are known. The first that fits counts: most of them claim to be several.
 const BROWSERS: [(&str, &str); 8] = [

@@ -12,7 +12,7 @@ const LARGE_BYTES: usize = 64 * 1024;
 const ALL_LINES: usize = 5_000;
 const ALL_BYTES: usize = 512 * 1024;
 
-/// What changed, ready to be shown.
+/// A diff for a template.
 pub(crate) struct Shown {
     pub files: Vec<ShownFile>,
     pub truncated: bool,

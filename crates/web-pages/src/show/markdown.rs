@@ -36,7 +36,7 @@ const SMALLEST_HTML: usize = 64 * 1024;
 /// How long one text may be rendered, in time of the processor.
 pub(super) const ALLOWED: Duration = Duration::from_secs(1);
 
-/// What relative addresses are relative to.
+/// Base of relative URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Base {
     /// `owner/name`
@@ -47,7 +47,7 @@ pub(crate) struct Base {
     pub dir: Vec<u8>,
 }
 
-/// What keeps ids of a document apart from those of the page around it.
+/// Prefix that keeps ids of a document apart from those of the page around it.
 const ID_PREFIX: &str = "user-content-";
 
 /// Whether a file of that name is Markdown.
@@ -67,7 +67,7 @@ pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
     framed(&text, &options, base, &Budget::new(ALLOWED), |_, _| {})
 }
 
-/// What someone wrote in an issue, as HTML that is safe to show: people and issues that it names become links below
+/// Text of an issue as safe HTML: people and issues that it names become links below
 /// the site's address.
 pub(crate) fn said(text: &str, base: &Base, site: &str, budget: &Budget) -> String {
     framed(text, &options(), base, budget, |arena, root| link_marks(arena, root, &base.repo, site))

@@ -9,7 +9,7 @@ pub(crate) mod markdown;
 pub(crate) mod patch;
 mod render_pool;
 pub(crate) mod rendered;
+pub(crate) mod sentence;
 pub(crate) mod text;
 pub(crate) mod time;
-pub(crate) mod told;
 pub(crate) mod trail;

@@ -74,7 +74,7 @@ impl RenderPool {
         let slot = tokio::time::timeout(PATIENCE, self.slot(client)).await.map_err(|_| crowded())??;
         let (done, result) = oneshot::channel();
         let job = move || {
-            let _place = slot;
+            let _slot = slot;
             // Nobody waits any more for work whose client is gone.
             drop(done.send(work()));
         };
@@ -140,7 +140,7 @@ mod tests {
         for _ in 0..render_pool.own.slots() {
             begins.recv().unwrap();
         }
-        // Whoever asked goes away; their work goes on.
+        // The callers go away; their work goes on.
         for (_, waiting) in &gates {
             waiting.abort();
         }

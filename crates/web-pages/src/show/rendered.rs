@@ -1,4 +1,4 @@
-//! What was rendered before. Keyed by object id and by all else that decides how it looks, so it is never stale; bounded
+//! Cache of rendered texts. Keyed by object id and by all else that decides the result, so it is never stale; bounded
 //! by its size in bytes.
 
 use super::budget::Budget;
@@ -28,7 +28,7 @@ type Document = (Oid, Vec<u8>, Base);
 type Said = [u8; 32];
 type Kept<K, V> = Arc<Cache<K, V, Weight>>;
 
-/// What was rendered before.
+/// Cache of rendered texts.
 pub(crate) struct Rendered {
     documents: Kept<Document, Arc<str>>,
     files: Kept<(Oid, Vec<u8>), Arc<Vec<String>>>,
@@ -94,7 +94,7 @@ impl Rendered {
         name: &[u8],
         data: Vec<u8>,
     ) -> Result<Arc<Vec<String>>, Problem> {
-        // What it is called decides how it is coloured.
+        // The file name decides the highlighting.
         let key = (oid, name.to_vec());
         if let Some(lines) = self.files.get(&key) {
             return Ok(lines);
@@ -104,7 +104,7 @@ impl Rendered {
         self.render_pool.run(client, make).await
     }
 
-    /// What people wrote in issues, one after the other.
+    /// Texts of issues, one after the other.
     pub(crate) async fn said(
         &self,
         client: Option<IpAddr>,
@@ -133,7 +133,7 @@ impl Rendered {
     }
 }
 
-/// What is kept under a key, or else made and kept: also if whoever asked for it is gone by then.
+/// The cached value of a key; a missing one is made and cached even if the request that asked for it has ended.
 fn once<K, V>(kept: &Cache<K, V, Weight>, key: K, make: impl FnOnce(&K) -> V) -> V
 where
     K: Eq + std::hash::Hash,

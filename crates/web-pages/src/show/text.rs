@@ -21,7 +21,7 @@ pub(crate) fn is_treacherous(c: char) -> bool {
         | '\u{61C}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
 
-/// What an account or a repository goes by in addresses, as people read it: keys in short, nothing encoded.
+/// Name of an account or a repository for people: keys shortened, nothing encoded.
 pub(crate) fn readable(address: &str) -> String {
     match address.split_once('/') {
         None => shortened_key(address).into_owned(),

@@ -73,7 +73,7 @@ impl fmt::Display for Until {
 
 impl HtmlSafe for Until {}
 
-/// A length of time in days if it is whole days, as rules are told.
+/// A length of time in days if it is whole days, as rules state it.
 pub(crate) fn days(length: Duration) -> String {
     match (length.as_secs() / 86_400, length.as_secs() % 86_400) {
         (1, 0) => "1 day".to_owned(),
@@ -107,17 +107,17 @@ mod tests {
     #[test]
     fn times_are_told_in_their_largest_unit() {
         let now = Timestamp::from_micros(1_700_000_000_000_000);
-        let told = |seconds: i64| {
+        let shown = |seconds: i64| {
             let html = Now(now).ago(&Timestamp::from_micros(now.micros() - seconds * 1_000_000)).to_string();
             html.split(['<', '>']).nth(2).unwrap().to_owned()
         };
-        assert_eq!(told(5), "just now");
-        assert_eq!(told(60), "1 minute ago");
-        assert_eq!(told(3 * 3600 + 5), "3 hours ago");
-        assert_eq!(told(15 * 86_400), "2 weeks ago");
-        assert_eq!(told(800 * 86_400), "2 years ago");
-        assert_eq!(told(-7 * 86_400), "in 1 week");
-        assert_eq!(told(-7 * 86_400 + 2), "in 1 week");
+        assert_eq!(shown(5), "just now");
+        assert_eq!(shown(60), "1 minute ago");
+        assert_eq!(shown(3 * 3600 + 5), "3 hours ago");
+        assert_eq!(shown(15 * 86_400), "2 weeks ago");
+        assert_eq!(shown(800 * 86_400), "2 years ago");
+        assert_eq!(shown(-7 * 86_400), "in 1 week");
+        assert_eq!(shown(-7 * 86_400 + 2), "in 1 week");
     }
 
     #[test]
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn rules_are_told_in_days() {
-        let told = |seconds| days(Duration::from_secs(seconds));
-        assert_eq!(told(30 * 86_400), "30 days");
-        assert_eq!(told(86_400), "1 day");
-        assert_eq!(told(90 * 60), "1 hour");
+        let shown = |seconds| days(Duration::from_secs(seconds));
+        assert_eq!(shown(30 * 86_400), "30 days");
+        assert_eq!(shown(86_400), "1 day");
+        assert_eq!(shown(90 * 60), "1 hour");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the audit log says about a repository, in words.
+//! Audit log of a repository as sentences.
 
 use abide_core::audit::Action;
 use abide_core::event::{Push, PushedRef};
@@ -26,8 +26,8 @@ struct Meta {
     after: Json,
 }
 
-/// What was done, in words; `None` for actions on accounts, and for unknown ones.
-pub(crate) fn told(action: &str, meta: &str) -> Option<String> {
+/// Sentence for an action; `None` for actions on accounts, and for unknown ones.
+pub(crate) fn describe(action: &str, meta: &str) -> Option<String> {
     let action: Action = action.parse().ok()?;
     let meta: Meta = serde_json::from_str(meta).unwrap_or_default();
     let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "?".into());
@@ -202,9 +202,9 @@ mod tests {
                 "Description changed",
             ),
         ] {
-            assert_eq!(told(action, meta).as_deref(), Some(expected));
+            assert_eq!(describe(action, meta).as_deref(), Some(expected));
         }
-        assert_eq!(told("repo_renamed", "nonsense").as_deref(), Some("Renamed from ? to ?"));
-        assert_eq!(told("something_else", "{}"), None);
+        assert_eq!(describe("repo_renamed", "nonsense").as_deref(), Some("Renamed from ? to ?"));
+        assert_eq!(describe("something_else", "{}"), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::Service;
 use crate::held;
 use abide_forge::Fault;
-use abide_forge::git::{ProtocolVersion, Told, error_packet, service_header};
+use abide_forge::git::{ProtocolVersion, RefList, error_packet, service_header};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use std::net::IpAddr;
 
 /// Refs with the service's name before them, except in version 2.
-pub(super) fn advertisement(ip: Option<IpAddr>, service: Service, version: ProtocolVersion, refs: Told) -> Response {
+pub(super) fn advertisement(ip: Option<IpAddr>, service: Service, version: ProtocolVersion, refs: RefList) -> Response {
     let named = version != ProtocolVersion::V2 || service == Service::ReceivePack;
     let name = named.then(|| service_header(service.name()));
     let size = refs.size() + name.as_ref().map_or(0, |name| name.len() as u64);
@@ -22,7 +22,7 @@ pub(super) fn advertisement(ip: Option<IpAddr>, service: Service, version: Proto
 }
 
 /// The answer to a request for refs.
-pub(super) fn refs(ip: Option<IpAddr>, refs: Told) -> Response {
+pub(super) fn refs(ip: Option<IpAddr>, refs: RefList) -> Response {
     match held::pieces(ip, refs.size(), refs) {
         Ok(body) => result(Service::UploadPack, body),
         Err(busy) => *busy,
@@ -30,7 +30,7 @@ pub(super) fn refs(ip: Option<IpAddr>, refs: Told) -> Response {
 }
 
 /// A refusal that git shows as `remote error`.
-pub(super) fn told_in_advertisement(service: Service, reason: &str) -> Response {
+pub(super) fn refused_advertisement(service: Service, reason: &str) -> Response {
     let body = join(&service_header(service.name()), &error_packet(reason));
     typed(format!("application/x-{}-advertisement", service.name()), Body::from(body))
 }

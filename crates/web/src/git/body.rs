@@ -41,7 +41,7 @@ pub(super) fn from_reader(reader: impl AsyncRead + Send + 'static) -> Body {
     Body::from_stream(ReaderStream::with_capacity(reader, PIECE))
 }
 
-/// An answer that comes piece by piece, the first of which is there. Dropping it tells the sender that the client is
+/// An answer that comes piece by piece, the first of which is there. Dropping it informs the sender that the client is
 /// gone.
 pub(super) fn from_channel(first: Option<Bytes>, pieces: mpsc::Receiver<Bytes>) -> Body {
     let rest = stream::unfold(pieces, |mut pieces| async {

@@ -46,19 +46,19 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
     let named = query.split('&').find_map(|pair| pair.strip_prefix("service="));
     let Some(service) = named.and_then(Service::from_name) else { return answer::dumb() };
     let version = version(request.headers());
-    let knock = Knock::of(&request);
+    let wanted = GitRequest::of(&request);
     let refs = match service {
-        Service::UploadPack => match knock.for_fetch(&app).await {
-            Ok(ticket) => fetch::advertisement(&app.forge, &ticket, version).await,
+        Service::UploadPack => match wanted.for_fetch(&app).await {
+            Ok(admission) => fetch::advertisement(&app.forge, &admission, version).await,
             Err(refusal) => return refusal.advertised(service),
         },
-        Service::ReceivePack => match knock.for_push(&app).await {
-            Ok(ticket) => push::advertisement(&app.forge, &ticket, version).await,
+        Service::ReceivePack => match wanted.for_push(&app).await {
+            Ok(admission) => push::advertisement(&app.forge, &admission, version).await,
             Err(refusal) => return refusal.advertised(service),
         },
     };
     match refs {
-        Ok(refs) => answer::advertisement(knock.ip, service, version, refs),
+        Ok(refs) => answer::advertisement(wanted.ip, service, version, refs),
         Err(fault) => answer::fault(&fault),
     }
 }
@@ -66,17 +66,17 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
 /// `POST …/git-upload-pack`: one request of a fetch.
 pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Response {
     let version = version(request.headers());
-    let knock = Knock::of(&request);
-    let ticket = match knock.for_fetch(&app).await {
-        Ok(ticket) => ticket,
+    let wanted = GitRequest::of(&request);
+    let admission = match wanted.for_fetch(&app).await {
+        Ok(admission) => admission,
         Err(refusal) => return refusal.plain(),
     };
     let input = match body::reader(request, Service::UploadPack) {
         Ok(input) => input,
         Err(response) => return *response,
     };
-    match fetch::answer(&app.forge, &ticket, version, input).await {
-        Ok(fetch::Answer::Refs(refs)) => answer::refs(knock.ip, refs),
+    match fetch::answer(&app.forge, &admission, version, input).await {
+        Ok(fetch::Answer::Refs(refs)) => answer::refs(wanted.ip, refs),
         Ok(fetch::Answer::Stream(stream)) => answer::result(Service::UploadPack, body::from_reader(*stream)),
         Err(fault) => answer::fault(&fault),
     }
@@ -85,23 +85,23 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
 /// `POST …/git-receive-pack`: a push. The answer begins with the first thing there is to say, progress and keep-alives
 /// included. Not before: nginx passes nothing more of a request on once its answer has begun.
 pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
-    let knock = Knock::of(&request);
-    let caller = match knock.pusher(&app).await {
+    let git_request = GitRequest::of(&request);
+    let caller = match git_request.pusher(&app).await {
         Ok(caller) => caller,
         Err(refusal) => return refusal.plain(),
     };
-    let admitted = match knock.admitted(&app, &caller).await {
-        Ok(ticket) => Ok(ticket),
+    let admitted = match git_request.admitted(&app, &caller).await {
+        Ok(admission) => Ok(admission),
         // The role may have been lost after the advertisement, and git prints no reason of a plain 403 here.
-        Err(Refusal::Told(reason) | Refusal::Denied(reason)) => Err(reason),
+        Err(Refusal::InAdvertisement(reason) | Refusal::Denied(reason)) => Err(reason),
         Err(refusal) => return refusal.plain(),
     };
     let input = match body::reader(request, Service::ReceivePack) {
         Ok(input) => input,
         Err(response) => return *response,
     };
-    let ticket = match admitted {
-        Ok(ticket) => ticket,
+    let admission = match admitted {
+        Ok(admission) => admission,
         Err(reason) => {
             let report = push::refuse(&app.forge, caller.client(), &reason, Box::new(input)).await;
             return answer::result(Service::ReceivePack, Body::from(report));
@@ -109,7 +109,7 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
     };
     let (out, mut said) = mpsc::channel(16);
     let forge = app.forge.clone();
-    tokio::spawn(async move { push::receive(&forge, ticket, Box::new(input), out).await });
+    tokio::spawn(async move { push::receive(&forge, admission, Box::new(input), out).await });
     let first = said.recv().await;
     answer::result(Service::ReceivePack, body::from_channel(first, said))
 }
@@ -119,53 +119,53 @@ fn version(headers: &HeaderMap) -> ProtocolVersion {
     asked.map_or(ProtocolVersion::V0, ProtocolVersion::parse)
 }
 
-/// Someone at a repository's door.
-struct Knock {
-    door: RepoLocator,
+/// A request to a repository.
+struct GitRequest {
+    locator: RepoLocator,
     headers: HeaderMap,
     ip: Option<IpAddr>,
 }
 
-/// Why they are not let in.
+/// Reason of a refused request.
 enum Refusal {
-    /// Ask for credentials: none came, or bad ones.
+    /// Credentials are missing or wrong.
     Login,
-    /// They are known, but what they ask for is not there for them.
+    /// The caller is authenticated, but may not see the repository, or it does not exist.
     NotFound,
     /// The token lacks a scope.
     Forbidden(String),
-    /// They may see it, but not do this.
+    /// The caller may see the repository, but lacks the permission.
     Denied(String),
-    /// As above, but git itself should say so.
-    Told(String),
+    /// As above, but sent as a git error packet, which git prints.
+    InAdvertisement(String),
     Fault(Fault),
 }
 
-impl Knock {
-    /// The door is taken from the raw path: what needs decoding is no name.
+impl GitRequest {
+    /// The locator is taken from the raw path: a name never needs decoding.
     fn of(request: &Request) -> Self {
         let mut segments = request.uri().path().split('/').skip(1);
         let (first, second) = (segments.next().unwrap_or(""), segments.next().unwrap_or(""));
         let name = second.strip_suffix(".git").unwrap_or(second);
-        let door = if first == "r" {
+        let locator = if first == "r" {
             RepoLocator::Id(name.to_owned())
         } else if first.starts_with("npub1") {
-            // What a key calls its repository is any text, so here it is decoded.
+            // A nostr identifier is any text, so it is decoded here.
             RepoLocator::slug(first, percent_decode_str(name).decode_utf8().unwrap_or_default())
         } else {
             RepoLocator::slug(first, name)
         };
-        Self { door, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
+        Self { locator, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
     }
 
-    /// Whoever knocks at the door of a key is nobody in particular: what is signed decides, and nobody is asked to log in.
+    /// Requests to a nostr repository are anonymous: signed events decide, and nobody is asked to log in.
     fn by_key(&self) -> Option<Caller> {
-        matches!(self.door, RepoLocator::Nostr { .. }).then(|| Caller::anonymous(self.ip))
+        matches!(self.locator, RepoLocator::Nostr { .. }).then(|| Caller::anonymous(self.ip))
     }
 
     async fn for_fetch(&self, app: &App) -> Result<fetch::FetchAdmission, Refusal> {
         if let Some(caller) = self.by_key() {
-            let admitted = fetch::admit(&app.forge, &caller, &self.door, Transport::Http).await;
+            let admitted = fetch::admit(&app.forge, &caller, &self.locator, Transport::Http).await;
             return admitted.map_err(|access| Refusal::from(access, true));
         }
         let (caller, known) = match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
@@ -173,7 +173,7 @@ impl Knock {
             Credentials::None(caller) => (caller, false),
             Credentials::Good(caller) => (caller, true),
         };
-        let admitted = fetch::admit(&app.forge, &caller, &self.door, Transport::Http).await;
+        let admitted = fetch::admit(&app.forge, &caller, &self.locator, Transport::Http).await;
         admitted.map_err(|access| Refusal::from(access, known))
     }
 
@@ -187,14 +187,14 @@ impl Knock {
             return Ok(caller);
         }
         match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
-            // Before anything is looked up: pushing always needs a login, so the answer tells nothing.
+            // Before anything is looked up: pushing always needs a login, so the answer reveals nothing.
             Credentials::Bad | Credentials::None(_) => Err(Refusal::Login),
             Credentials::Good(caller) => Ok(caller),
         }
     }
 
     async fn admitted(&self, app: &App, caller: &Caller) -> Result<PushAdmission, Refusal> {
-        let admitted = push::admit(&app.forge, caller, &self.door, Transport::Http).await;
+        let admitted = push::admit(&app.forge, caller, &self.locator, Transport::Http).await;
         admitted.map_err(|access| Refusal::from(access, true))
     }
 }
@@ -204,7 +204,7 @@ impl Refusal {
         match access {
             Access::NotFound if known => Self::NotFound,
             Access::NotFound => Self::Login,
-            Access::Denied(DenyCode::Archived(_)) => Self::Told(access.to_string()),
+            Access::Denied(DenyCode::Archived(_)) => Self::InAdvertisement(access.to_string()),
             Access::Denied(_) => Self::Denied(access.to_string()),
             Access::Scope(_) => Self::Forbidden(access.to_string()),
             Access::Fault(fault) => Self::Fault(fault),
@@ -213,7 +213,7 @@ impl Refusal {
 
     fn advertised(self, service: Service) -> Response {
         match self {
-            Self::Told(reason) => answer::told_in_advertisement(service, &reason),
+            Self::InAdvertisement(reason) => answer::refused_advertisement(service, &reason),
             other => other.plain(),
         }
     }
@@ -222,7 +222,9 @@ impl Refusal {
         match self {
             Self::Login => answer::login(),
             Self::NotFound => answer::not_found(),
-            Self::Forbidden(reason) | Self::Denied(reason) | Self::Told(reason) => answer::forbidden(&reason),
+            Self::Forbidden(reason) | Self::Denied(reason) | Self::InAdvertisement(reason) => {
+                answer::forbidden(&reason)
+            }
             Self::Fault(fault) => answer::fault(&fault),
         }
         .into_response()

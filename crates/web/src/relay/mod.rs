@@ -1,4 +1,4 @@
-//! The relay's door: one address for people, programs and sockets.
+//! Requests to the relay: one URL for browsers, NIP-11 documents and WebSockets.
 //!
 //! At `/` a WebSocket request becomes a connection to the relay (`socket.rs`), `Accept: application/nostr+json` is
 //! answered with what the relay says about itself, and everything else is the front page's.
@@ -20,7 +20,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 /// Looks at requests for `/` and lets all others pass.
-pub(crate) async fn door(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn relay_requests(State(app): State<App>, request: Request, next: Next) -> Response {
     let relay = Relay::of(&app.forge);
     if request.uri().path() != "/" || request.method() != Method::GET {
         return next.run(request).await;

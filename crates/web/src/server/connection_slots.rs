@@ -44,7 +44,7 @@ enum Counted {
     Proxy { _slot: Slot<()> },
 }
 
-/// What a new connection may do.
+/// Admission of a new connection.
 pub(super) enum Entry {
     /// Ask for anything.
     Guest(ConnectionSlot),

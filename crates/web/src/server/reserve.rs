@@ -53,9 +53,10 @@ pub(super) async fn serve(stream: TcpStream, peer: Peer, router: Router) {
 
 /// The answer to everything that is no question about health.
 pub(super) fn too_many() -> Response {
-    let told =
+    let message =
         "Too many open connections, from your IP address or in total. Close some, or try again in a few seconds.\n";
-    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5"), (header::CONNECTION, "close")], told).into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5"), (header::CONNECTION, "close")], message)
+        .into_response()
 }
 
 /// An answer that keeps its request's place until it is sent.

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 pub(super) async fn rename(forge: &Forge, target: &Target, new_name: &str) -> Result<(), Failure> {
     let before = target.live(forge).await?;
     let Renamed { repo, replaced } = repos::rename::rename(forge, &Caller::operator(), &before, new_name).await?;
-    let mut said = format!("renamed {} to {}; the old address redirects", before.slug(), repo.slug());
+    let mut said = format!("renamed {} to {}; the old URL redirects", before.slug(), repo.slug());
     if repo.name.folds(new_name) {
         said += "; repository names are lowercase";
     }
     if replaced {
         said += "; the name redirected to another repository until now";
     }
-    told(forge, target, &repo, &said, &[]);
+    print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }
 
@@ -30,8 +30,8 @@ pub(super) async fn hand_over(forge: &Forge, target: &Target, to: &str) -> Resul
     let before = target.live(forge).await?;
     user(forge, to).await?;
     let repo = transfer::hand_over(forge, &Caller::operator(), &before, to).await?;
-    let said = format!("{} is now {}; the old address redirects", before.slug(), repo.slug());
-    told(forge, target, &repo, &said, &[]);
+    let said = format!("{} is now {}; the old URL redirects", before.slug(), repo.slug());
+    print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }
 
@@ -45,20 +45,20 @@ pub(super) async fn offer(forge: &Forge, target: &Target, to: &str) -> Result<()
         offer.transfer.recipient_name.as_ref().map_or(to, |name| name.as_str()),
         offer.transfer.expires_at
     );
-    told(forge, target, &repo, &said, &[("offer", describe_offer(&offer))]);
+    print_result(forge, target, &repo, &said, &[("offer", describe_offer(&offer))]);
     Ok(())
 }
 
 pub(super) async fn archive(forge: &Forge, target: &Target) -> Result<(), Failure> {
     let repo = marks::archive(forge, &Caller::operator(), &target.live(forge).await?).await?;
     let said = format!("archived {}: it is read-only until `abide repo unarchive`", repo.slug());
-    told(forge, target, &repo, &said, &[]);
+    print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }
 
 pub(super) async fn unarchive(forge: &Forge, target: &Target) -> Result<(), Failure> {
     let repo = marks::unarchive(forge, &Caller::operator(), &target.live(forge).await?).await?;
-    told(forge, target, &repo, &format!("unarchived {}: it accepts pushes again", repo.slug()), &[]);
+    print_result(forge, target, &repo, &format!("unarchived {}: it accepts pushes again", repo.slug()), &[]);
     Ok(())
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn set_visibility(forge: &Forge, target: &Target, to: Visibilit
         }
         (false, Visibility::Public) => format!("{} is now public: everyone can read it", repo.slug()),
     };
-    told(forge, target, &repo, &said, &[]);
+    print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn delete(forge: &Forge, target: &Target) -> Result<(), Failure
     let until = repos::delete::delete(forge, &Caller::operator(), &repo).await?;
     let said = format!("deleted {}; `abide repo restore {}` restores it until {until}", repo.slug(), repo.id);
     let repo = find::for_operator(forge, &repo.id.to_string(), Meant::Deleted).await?;
-    told(forge, target, &repo, &said, &[]);
+    print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }
 
@@ -98,7 +98,7 @@ pub(super) async fn restore(forge: &Forge, target: &Target, name: Option<&str>) 
     if name.is_some_and(|typed| repo.name.folds(typed)) {
         said += "; repository names are lowercase";
     }
-    told(forge, target, &repo, &said, &[]);
+    print_result(forge, target, &repo, &said, &[]);
     Ok(())
 }
 
@@ -110,12 +110,12 @@ pub(super) async fn purge(forge: &Forge, target: &Target, confirm: &str) -> Resu
     }
     repos::purge::purge(forge, &Caller::operator(), &repo).await?;
     let said = format!("permanently deleted {} (id {}) with all its data", repo.slug(), repo.id);
-    told(forge, target, &repo, &said, &[("state", json!("removed"))]);
+    print_result(forge, target, &repo, &said, &[("state", json!("removed"))]);
     Ok(())
 }
 
 /// Says what happened; for programs with the repository, and with what is to be said differently of it.
-fn told(forge: &Forge, target: &Target, repo: &Repo, said: &str, more: &[(&str, Value)]) {
+fn print_result(forge: &Forge, target: &Target, repo: &Repo, said: &str, more: &[(&str, Value)]) {
     if !target.json {
         say!("{said}");
         return;

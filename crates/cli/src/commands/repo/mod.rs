@@ -31,14 +31,14 @@ pub(crate) enum Action {
         /// owner/name or id.
         repo: String,
     },
-    /// Rename a repository. The old address redirects.
+    /// Rename a repository. The old URL redirects.
     Rename {
         #[command(flatten)]
         target: Target,
         /// New name.
         new_name: String,
     },
-    /// Transfer a repository to another user at once. The old address redirects.
+    /// Transfer a repository to another user at once. The old URL redirects.
     Transfer {
         #[command(flatten)]
         target: Target,

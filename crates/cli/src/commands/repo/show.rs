@@ -56,7 +56,7 @@ pub(super) fn describe_offer(Offer { transfer, .. }: &Offer) -> Value {
     })
 }
 
-/// What the row says, for programs.
+/// The repository's row, for `--json`.
 pub(super) fn describe(forge: &Forge, repo: &Repo) -> Value {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     json!({

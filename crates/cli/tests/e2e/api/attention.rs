@@ -63,9 +63,9 @@ fn a_star_is_given_counted_listed_and_taken_back(#[values(Engine::Sqlite, Engine
     }
     assert_error(&fan.get(star), 404);
     assert_eq!(owner.read(repo)["stargazers_count"], 1);
-    let told = query(&server, "SELECT kind FROM domain_events WHERE kind LIKE '%star' ORDER BY id");
+    let reported = query(&server, "SELECT kind FROM domain_events WHERE kind LIKE '%star' ORDER BY id");
     assert_eq!(
-        told.lines().collect::<Vec<_>>(),
+        reported.lines().collect::<Vec<_>>(),
         ["star", "star", "star", "unstar"],
         "what changes nothing is not told"
     );
@@ -146,7 +146,7 @@ fn too_many_repositories_and_tokens_in_an_hour_have_to_wait(
     }
     assert_eq!(query(&server, "SELECT count(*) FROM repos WHERE deleted_at IS NULL"), "1");
 
-    // What the operator does at the command line is not the account's doing.
+    // Actions of the operator at the command line are not attributed to the account.
     server.add_token("alice", "repo");
     server.add_token("alice", "repo");
     let browser = crate::pages::logged_in(&server, "alice");

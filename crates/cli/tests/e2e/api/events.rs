@@ -1,4 +1,4 @@
-//! What happened, over the API: who learns of what, page by page and as it happens.
+//! Events over the API: visibility, pages and the live stream.
 
 use super::Api;
 use crate::beside::Beside as _;
@@ -123,9 +123,9 @@ fn a_push_is_told_with_the_newest_of_its_commits(#[values(Engine::Sqlite, Engine
         .map(|n| alice.git.commit_file(&tree, "a", n.to_string(), &format!("change {n} {}", "é".repeat(100))))
         .collect();
     alice.git.ok(&tree, &["push", &url, "main", "main:refs/heads/next", "main:refs/tags/v1"]);
-    let told = wait_for(&Api::nobody(&server), "/repos/alice/tool/events", 3);
-    assert_eq!(types(&told), ["PushEvent", "CreateEvent", "CreateEvent"]);
-    let push = &told[0]["payload"];
+    let reported = wait_for(&Api::nobody(&server), "/repos/alice/tool/events", 3);
+    assert_eq!(types(&reported), ["PushEvent", "CreateEvent", "CreateEvent"]);
+    let push = &reported[0]["payload"];
     assert_eq!((&push["before"], &push["head"], &push["ref_count"]), (&json!(base), &json!(oids[9]), &json!(3)));
     assert_eq!(push["refs"].as_array().unwrap().len(), 3, "what moved is told before what it brought");
     let commits = push["commits"].as_array().unwrap();
@@ -170,7 +170,7 @@ fn what_turns_private_is_told_to_those_inside_alone_and_what_was_private_stays_s
         assert_eq!((about_kit(&fan, path), about_kit(&nobody, path)), (0, 0), "{path}");
     }
     assert_eq!(fan.get("/repos/alice/kit/events").status, 404);
-    // What happens in private is told to those inside, now and for ever.
+    // Private events are visible to collaborators alone, now and later.
     assert_eq!(owner.post("/repos/alice/kit/issues", json!({ "title": "A secret" })).status, 201);
     let inside = wait_for(&member, "/repos/alice/kit/events", 6);
     assert_eq!(inside[0]["payload"]["issue"]["title"], "A secret");
@@ -251,8 +251,8 @@ fn what_someone_watches_is_told_to_nobody_else(#[values(Engine::Sqlite, Engine::
         assert_eq!(other.read("/users/bob/received_events"), json!([]));
     }
     assert_eq!(fan.put("/user/following/alice", json!({})).status, 204);
-    let told = wait_for(&Api::nobody(&server), "/users/bob/received_events", 1);
-    assert!(types(&told).contains(&"CreateEvent"), "whom they follow is no secret: {told}");
+    let reported = wait_for(&Api::nobody(&server), "/users/bob/received_events", 1);
+    assert!(types(&reported).contains(&"CreateEvent"), "whom they follow is no secret: {reported}");
 }
 
 #[rstest]

@@ -1,4 +1,4 @@
-//! What someone may not see looks exactly like what never was: status, headers and body.
+//! A hidden object looks exactly like a missing one: status, headers and body.
 
 use super::Api;
 use crate::beside::Beside as _;

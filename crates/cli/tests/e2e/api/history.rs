@@ -120,7 +120,7 @@ fn a_commit_tells_what_it_changed(#[values(Engine::Sqlite, Engine::Postgres)] en
     assert_eq!(api.read(&format!("{REPO}/commits/v0.9"))["files"][0]["status"], "added");
 }
 
-/// What we write, git applies, and arrives at the same tree.
+/// Git applies our patch and arrives at the same tree.
 #[test]
 fn diffs_and_patches_are_what_git_takes() {
     let scene = scene(Engine::Sqlite);

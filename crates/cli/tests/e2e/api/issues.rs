@@ -53,8 +53,8 @@ fn an_issue_is_opened_discussed_sorted_and_closed(#[values(Engine::Sqlite, Engin
     let planned = owner.read("/repos/alice/project/milestones/1");
     assert_eq!((&planned["closed_issues"], &planned["open_issues"]), (&json!(1), &json!(0)));
 
-    let told: Vec<Value> = nobody.read(&format!("{ISSUES}/1/timeline")).as_array().cloned().unwrap_or_default();
-    let kinds: Vec<_> = told.iter().map(|entry| entry["event"].as_str().unwrap_or_default()).collect();
+    let reported: Vec<Value> = nobody.read(&format!("{ISSUES}/1/timeline")).as_array().cloned().unwrap_or_default();
+    let kinds: Vec<_> = reported.iter().map(|entry| entry["event"].as_str().unwrap_or_default()).collect();
     assert_eq!(kinds, ["commented", "labeled", "labeled", "unlabeled", "assigned", "milestoned", "closed"]);
     assert_eq!(owner.read("/repos/alice/project")["open_issues_count"], 0);
     assert_eq!(owner.delete(&said).status, 204);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// What was done to a repository, the latest first.
+/// Audit log of a repository, the latest first.
 #[track_caller]
 fn done(api: &Api<'_>, slug: &str) -> Vec<String> {
     let entries = api.read(&format!("/repos/{slug}/audit?per_page=100"));

@@ -89,7 +89,7 @@ impl<'a> Api<'a> {
         self.send("PUT", path, &body)
     }
 
-    /// What a GET that must succeed answers.
+    /// Body of a GET that must succeed.
     #[track_caller]
     fn read(&self, path: &str) -> Value {
         let response = self.get(path);

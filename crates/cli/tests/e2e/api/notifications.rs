@@ -45,11 +45,11 @@ fn what_one_is_told_is_listed_read_and_put_away(#[values(Engine::Sqlite, Engine:
     open(&owner, "First", "");
     unread(&bob, "/notifications", 1);
     open(&owner, "Second", "@bob");
-    let told = unread(&bob, "/notifications", 2);
-    let second = &told[0];
+    let reported = unread(&bob, "/notifications", 2);
+    let second = &reported[0];
     assert_eq!(second["subject"]["title"], "Second");
     assert_eq!(second["subject"]["type"], "Issue");
-    assert_eq!((&second["reason"], &told[1]["reason"]), (&json!("mention"), &json!("subscribed")));
+    assert_eq!((&second["reason"], &reported[1]["reason"]), (&json!("mention"), &json!("subscribed")));
     assert_eq!((&second["unread"], &second["last_read_at"]), (&json!(true), &json!(null)));
     assert_eq!(second["repository"]["full_name"], "alice/project");
     let issue = owner.read("/repos/alice/project/issues/2");

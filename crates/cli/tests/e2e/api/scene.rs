@@ -19,7 +19,7 @@ impl Scene {
         Api::of(&self.server, &self.alice)
     }
 
-    /// What git prints in the work tree.
+    /// Output of git in the work tree.
     pub fn git(&self, args: &[&str]) -> String {
         self.alice.git.ok(&self.tree, args).trim_end().to_owned()
     }

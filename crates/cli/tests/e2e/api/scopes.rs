@@ -1,4 +1,4 @@
-//! What a token is good for. Every route of the router is tried with every scope there is.
+//! Scopes of tokens. Every route of the router is tried with every scope.
 
 use super::{Api, assert_error, with_an_end};
 use crate::beside::Beside as _;
@@ -88,8 +88,9 @@ fn private(engine: Engine) -> Private {
     alice.git.ok(&tree, &["push", "-q", &server.http_url("alice", "hush"), "main"]);
     let api = Api::of(&server, &alice);
     api.put("/repos/alice/hush/collaborators/bob", json!({ "permission": "push" }));
-    let told = Api::of(&server, &bob).post("/repos/alice/hush/issues", json!({ "title": "quince", "body": "@alice" }));
-    assert_eq!(told.status, 201, "{}", told.text());
+    let reported =
+        Api::of(&server, &bob).post("/repos/alice/hush/issues", json!({ "title": "quince", "body": "@alice" }));
+    assert_eq!(reported.status, 201, "{}", reported.text());
     let said = api.post("/repos/alice/hush/issues/1/comments", json!({ "body": "quince jelly" })).json();
     let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("the key was just made");
     let key_id = api.post("/user/keys", json!({ "title": "laptop", "key": key })).json()["id"].clone();

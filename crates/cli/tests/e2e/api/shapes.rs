@@ -1,4 +1,4 @@
-//! What is in an answer, and of which type: GitHub's clients read these fields.
+//! Fields of responses and their types: GitHub's clients read these fields.
 
 use super::Api;
 use crate::support::{person, server};

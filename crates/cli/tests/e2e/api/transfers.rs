@@ -101,7 +101,7 @@ fn an_offer_tells_both_sides_what_they_need_and_the_recipient_takes_it(
         assert_eq!(api.read("/user/repository_transfers"), json!([]));
     }
 
-    // Whose it was does not read it any more, and keeps the offer as it was made.
+    // The former owner does not read it any more, and keeps the offer as it was made.
     assert_error(&giver.get("/repos/bob/project"), 404);
     assert_eq!(taker.patch("/repos/bob/project", json!({ "name": "secret", "description": "More" })).status, 200);
     let kept = giver.read(&path);
@@ -172,7 +172,7 @@ fn each_side_gives_its_own_answer(#[values(Engine::Sqlite, Engine::Postgres)] en
     assert_eq!((canceled.status, &canceled.json()["status"]), (200, &json!("canceled")));
     assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
 
-    // Whoever administers the repository may take an offer back; others do not hear of it.
+    // An administrator of the repository may cancel an offer; others get 404.
     let offer = scene.offer();
     let set = |role: &str| giver.put("/repos/alice/project/collaborators/carol", json!({ "permission": role })).status;
     assert_eq!(set("maintain"), 204);

@@ -171,7 +171,7 @@ async fn problems(browser: &Browser, path: &str) -> Vec<String> {
     found.into_iter().map(|problem| format!("{path}: {problem}")).collect()
 }
 
-/// What axe says about the page as it is shown, and whether it fits.
+/// Findings of axe about the current page, and whether the page fits the window.
 async fn look(browser: &Browser, rules: &str) -> Vec<String> {
     let script = format!(
         "const done = arguments[arguments.length - 1];\

@@ -12,7 +12,7 @@ use std::time::Duration;
 use thirtyfour::ChromeCapabilities;
 use thirtyfour::prelude::*;
 
-/// What ChromeDriver starts.
+/// The browser that ChromeDriver starts.
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/browser/headless-shell");
 
 /// How long a page may take to show what is waited for.
@@ -69,7 +69,7 @@ impl Chromedriver {
                 break port.trim_end_matches('.').parse().expect("a port is a number");
             }
         };
-        // What else it says is read, so that it never waits for us.
+        // The rest of its output is read, so that it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)) })
     }
@@ -163,7 +163,7 @@ impl Browser {
         self.driver.action_chain().send_keys(keys).perform().await.expect("keys can be sent");
     }
 
-    /// What the page says.
+    /// Text of the page.
     pub async fn text(&self) -> String {
         let shown = self.driver.execute("return document.body?.innerText ?? ''", Vec::new()).await;
         shown.ok().and_then(|shown| shown.json().as_str().map(str::to_owned)).unwrap_or_default()
@@ -204,7 +204,7 @@ impl Browser {
         self.driver.execute(script, Vec::new()).await.expect("the script runs").json().clone()
     }
 
-    /// What the console says since it was last asked, except that a page was refused on purpose.
+    /// Console messages since the last call, except about pages that were refused on purpose.
     pub fn complaints(&self) -> Vec<String> {
         let session = self.driver.session_id().to_string();
         let path = format!("/session/{session}/se/log");

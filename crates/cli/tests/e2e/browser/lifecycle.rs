@@ -20,7 +20,8 @@ fn scene(engine: Engine, private: bool) -> (Server, Person) {
 fn silent(browser: &Browser) {
     let expected = ["status of 400", "status of 404", "status of 409", "status of 410"];
     let complaints = browser.complaints().into_iter();
-    let complaints: Vec<_> = complaints.filter(|line| !expected.iter().any(|told| line.contains(told))).collect();
+    let complaints: Vec<_> =
+        complaints.filter(|line| !expected.iter().any(|reported| line.contains(reported))).collect();
     assert_eq!(complaints, Vec::<String>::new(), "the console says nothing");
 }
 
@@ -34,7 +35,7 @@ async fn the_danger_zone_is_used_with_open_eyes() {
     browser.go("/ann/tool/settings").await;
     browser.sees("Danger zone").await;
     browser.press("Rename").await;
-    browser.sees("The old address ann/tool redirects here").await;
+    browser.sees("The old URL ann/tool redirects here").await;
     browser.fill("name", "Bad Name").await;
     browser.keys(Key::Enter + "").await;
     browser.sees("only letters a–z, digits, dots, underscores and hyphens").await;
@@ -70,9 +71,10 @@ async fn the_danger_zone_is_used_with_open_eyes() {
 
     // All of it is on record.
     browser.press("Audit log").await;
-    for told in ["Made private", "Unarchived", "Archived", "Renamed from tool to gadget", "Created as ann/tool, public"]
+    for reported in
+        ["Made private", "Unarchived", "Archived", "Renamed from tool to gadget", "Created as ann/tool, public"]
     {
-        browser.sees(told).await;
+        browser.sees(reported).await;
     }
     silent(&browser);
     browser.close().await;

@@ -113,7 +113,7 @@ async fn everything_can_be_done_with_the_keyboard_alone() {
     browser.close().await;
 }
 
-/// What has the focus: its name as a field, or what it says. Fails if one cannot see that it has it.
+/// The focused element: its name as a field, or its text. Fails if the focus is not visible.
 async fn focused(browser: &Browser) -> String {
     let found = browser
         .run(

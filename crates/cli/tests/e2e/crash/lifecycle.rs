@@ -44,7 +44,7 @@ impl Scene {
     }
 
     /// How often the audit log and the event log tell of something.
-    fn told(&self, action: &str) -> (String, String) {
+    fn records(&self, action: &str) -> (String, String) {
         let audited = query(&self.server, &format!("SELECT count(*) FROM audit_log WHERE action = '{action}'"));
         let events = query(&self.server, &format!("SELECT count(*) FROM domain_events WHERE kind = '{action}'"));
         (audited, events)
@@ -117,7 +117,7 @@ impl Operation {
         }
     }
 
-    fn told(self) -> &'static str {
+    fn action(self) -> &'static str {
         match self {
             Self::Rename => "repo_renamed",
             Self::Archive => "repo_archived",
@@ -146,7 +146,7 @@ impl Operation {
         }
     }
 
-    /// What the same request answers once it has happened.
+    /// Answer of the same request after the operation.
     fn again(self) -> &'static [u16] {
         match self {
             // By the old name, which leads on, to a repository that is called so already.
@@ -178,7 +178,7 @@ fn crash_in_a_lifecycle_operation_leaves_all_of_it_or_nothing(
 ) {
     let mut scene = scene(engine);
     let request = operation.request(&scene);
-    let (before, told) = (scene.state(), scene.told(operation.told()));
+    let (before, recorded) = (scene.state(), scene.records(operation.action()));
     for point in [before_commit, committed] {
         scene.server.restart_with_failpoint(point);
         let address = scene.server.http_addr();
@@ -189,12 +189,16 @@ fn crash_in_a_lifecycle_operation_leaves_all_of_it_or_nothing(
         assert_healthy(&scene.server);
         if point == before_commit {
             assert_eq!(scene.state(), before, "nothing happened");
-            assert_eq!(scene.told(operation.told()), told, "and nobody says it did");
+            assert_eq!(scene.records(operation.action()), recorded, "and nobody says it did");
         }
     }
     assert_eq!(scene.state(), operation.after());
     let once_more = |count: &str| (count.parse::<i64>().expect("a count") + 1).to_string();
-    assert_eq!(scene.told(operation.told()), (once_more(&told.0), once_more(&told.1)), "told once in each log");
+    assert_eq!(
+        scene.records(operation.action()),
+        (once_more(&recorded.0), once_more(&recorded.1)),
+        "told once in each log"
+    );
     scene.assert_content();
 
     let again = request.send(scene.server.http_addr());
@@ -217,7 +221,7 @@ fn crash_in_handing_over_by_the_operator_leaves_all_of_it_or_nothing(
     assert_eq!(scene.state(), "1|project|public||");
     dies(failpoint::HAND_OVER_COMMITTED);
     assert_eq!(scene.state(), "2|project|public||");
-    assert_eq!(scene.told("repo_transfer_accepted"), ("1".into(), "1".into()));
+    assert_eq!(scene.records("repo_transfer_accepted"), ("1".into(), "1".into()));
     scene.assert_content();
 }
 
@@ -258,14 +262,14 @@ fn crash_in_a_hard_delete_is_finished_by_the_next_sweep(
     assert_healthy(&scene.server);
     let gone = point != failpoint::PURGE_BEFORE_COMMIT;
     assert_eq!(scene.state().is_empty(), gone);
-    assert_eq!(scene.told("repo_hard_deleted").0, i64::from(gone).to_string());
+    assert_eq!(scene.records("repo_hard_deleted").0, i64::from(gone).to_string());
     if !gone {
         scene.assert_content();
     }
 
     sweep(&scene, AT_ONCE);
     assert_eq!((scene.state(), left()), (String::new(), 0), "nothing is left of it");
-    assert_eq!(scene.told("repo_hard_deleted"), ("1".into(), "1".into()));
+    assert_eq!(scene.records("repo_hard_deleted"), ("1".into(), "1".into()));
     assert_eq!(query(&scene.server, "SELECT count(*) FROM repo_purges"), "0");
     assert_healthy(&scene.server);
     let url = format!("{}.git", fork["html_url"].as_str().expect("an address"));
@@ -283,10 +287,10 @@ fn crash_in_letting_offers_expire_leaves_all_of_them_or_none(
     let status = || query(&scene.server, "SELECT status FROM repo_transfers");
 
     sweep_dies(&scene, &[], failpoint::EXPIRE_BEFORE_COMMIT);
-    assert_eq!((status(), scene.told("repo_transfer_expired").1), ("pending".into(), "0".into()));
+    assert_eq!((status(), scene.records("repo_transfer_expired").1), ("pending".into(), "0".into()));
     sweep_dies(&scene, &[], failpoint::EXPIRE_COMMITTED);
-    assert_eq!((status(), scene.told("repo_transfer_expired").1), ("expired".into(), "1".into()));
+    assert_eq!((status(), scene.records("repo_transfer_expired").1), ("expired".into(), "1".into()));
     sweep(&scene, &[]);
-    assert_eq!(scene.told("repo_transfer_expired"), ("0".into(), "1".into()), "told once, and only as an event");
+    assert_eq!(scene.records("repo_transfer_expired"), ("0".into(), "1".into()), "told once, and only as an event");
     assert_healthy(&scene.server);
 }

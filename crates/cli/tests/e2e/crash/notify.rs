@@ -1,4 +1,4 @@
-//! A server that dies while it tells hundreds of people: each is told once and gets one mail.
+//! A server that dies while it notifies hundreds of people: each gets one notification and one mail.
 
 use super::SOON;
 use crate::support::{Person, assert_healthy, builder, crowded, person, query, settled};
@@ -9,12 +9,12 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// More than are told with one statement.
+/// More than one statement notifies.
 const MANY: usize = 600;
 /// Of whom so many get mail, with something between them and the others.
 const MAILED: usize = 60;
 
-/// Alice with a repository that many watch, and nothing left to tell from before.
+/// Alice with a repository that many watch, and no earlier event left to deliver.
 fn crowd(server: &Server) -> Person {
     let alice = person(server, "alice");
     alice.create(server, "tool", false);
@@ -78,13 +78,13 @@ fn crash_while_people_are_told_leaves_nobody_out_and_tells_nobody_twice(
         assert_eq!(opened.status, 201, "{}", opened.text());
     }
     server.wait_exit();
-    let told = "SELECT count(*) FROM notifications WHERE state = 'unread'";
+    let reported = "SELECT count(*) FROM notifications WHERE state = 'unread'";
     if [failpoint::NOTIFY_HALFWAY, failpoint::CONSUMER_BEFORE_COMMIT].contains(&point) {
-        assert_eq!(query(&server, told), "0", "half of them is none of them");
+        assert_eq!(query(&server, reported), "0", "half of them is none of them");
     }
     server.restart();
 
-    eventually(SOON, || query(&server, told) == MANY.to_string());
+    eventually(SOON, || query(&server, reported) == MANY.to_string());
     assert_mailed(&server, 1);
     assert_eq!(query(&server, "SELECT count(*) FROM notifications WHERE mail_due_at IS NOT NULL"), "0");
     assert_eq!(query(&server, "SELECT count(*) FROM event_failures"), "0");
@@ -104,11 +104,11 @@ fn crash_by_sigkill_in_the_middle_of_telling_leaves_nobody_out(
         assert_eq!(opened.status, 201, "{}", opened.text());
     }
     server.kill();
-    let told = "SELECT count(*) FROM notifications WHERE state = 'unread'";
-    let before: usize = query(&server, told).parse().expect("a number");
+    let reported = "SELECT count(*) FROM notifications WHERE state = 'unread'";
+    let before: usize = query(&server, reported).parse().expect("a number");
     assert_eq!(before % MANY, 0, "an issue is told to all or to none");
     server.restart();
-    eventually(SOON, || query(&server, told) == (ISSUES * MANY).to_string());
+    eventually(SOON, || query(&server, reported) == (ISSUES * MANY).to_string());
     assert_mailed(&server, ISSUES);
     assert_eq!(query(&server, "SELECT count(*) FROM event_failures"), "0");
     assert_healthy(&server);

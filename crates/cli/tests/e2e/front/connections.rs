@@ -101,10 +101,10 @@ fn slow_and_huge_forms_are_ended_while_others_are_served(#[values(Engine::Sqlite
         eventually(PATIENCE, || slow.write_all(b"a").is_err() || is_answered(&slow));
         assert!(rest(&mut slow).starts_with("HTTP/1.1 408"), "{path} in drops");
 
-        let told = begun(&server, ATTACKER, &head(path, "Content-Length: 1073741824\r\n"));
+        let reported = begun(&server, ATTACKER, &head(path, "Content-Length: 1073741824\r\n"));
         let chunked = begun(&server, ATTACKER, &head(path, "Transfer-Encoding: chunked\r\n"));
         for (mut huge, chunk) in
-            [(told, vec![b'a'; 32 << 10]), (chunked, [b"8000\r\n".as_slice(), &[b'a'; 32 << 10], b"\r\n"].concat())]
+            [(reported, vec![b'a'; 32 << 10]), (chunked, [b"8000\r\n".as_slice(), &[b'a'; 32 << 10], b"\r\n"].concat())]
         {
             eventually(PATIENCE, || huge.write_all(&chunk).is_err() || is_answered(&huge));
             let answer = rest(&mut huge);

@@ -185,8 +185,8 @@ fn a_directory_of_a_gigabyte_in_a_small_pack_is_refused(#[values(Engine::Sqlite,
     let attacker = Key::new(9);
     // A directory of a gigabyte, of which the first bytes are here.
     let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x01\xa0\x80\x80\x80\x20\x78\x9c");
-    let told = report(scene.server.http_addr(), &attacker, &push);
-    assert!(told.contains("a commit, tree or tag has 1073741824 bytes; the limit is"), "{told}");
+    let reported = report(scene.server.http_addr(), &attacker, &push);
+    assert!(reported.contains("a commit, tree or tag has 1073741824 bytes; the limit is"), "{reported}");
 }
 
 /// Processor time that one bomb costs the server and git at most. Unpacking the larger one takes minutes.
@@ -219,8 +219,8 @@ fn a_delta_bomb_costs_little_and_keeps_nobody_from_pushing(
         assert_eq!(Request::new("GET", "/alice/demo").send(addr).status, 200);
         scene.served(&Key::new(10), "tool", &[]);
         for attack in attacks {
-            let told = attack.join().expect("there is a report");
-            assert!(told.contains(refusal), "{told}");
+            let reported = attack.join().expect("there is a report");
+            assert!(reported.contains(refusal), "{reported}");
         }
     });
     eventually(SOON, || children(&scene.server).is_empty());
@@ -304,7 +304,7 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
     scene.clone(&[]);
     scene.git().commit_file(&work, "README.md", "more\n", "more");
     scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
-    // Those without a slot are refused, one after the other; the attack went on meanwhile.
+    // Pushes without a slot are refused, one after the other; the attack went on meanwhile.
     eventually(Duration::from_secs(30), || {
         held.retain(is_open);
         held.len() <= 2

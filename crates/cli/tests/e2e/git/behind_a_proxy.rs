@@ -68,6 +68,6 @@ fn a_large_push_arrives_through_a_proxy_that_wants_requests_before_answers(#[cas
 
     alice.git.ok(&work, &["push", how, &url, "main"]);
 
-    let told = alice.git.ok(&work, &["ls-remote", &url, "refs/heads/main"]);
-    assert!(told.starts_with(&commit), "{told}");
+    let reported = alice.git.ok(&work, &["ls-remote", &url, "refs/heads/main"]);
+    assert!(reported.starts_with(&commit), "{reported}");
 }

@@ -62,9 +62,9 @@ fn of_all_who_push_to_one_branch_at_once_one_wins_and_the_others_are_told(
         let won: Vec<_> = (0..CLIENTS).filter(|&number| pushes[number].status.success()).collect();
         assert_eq!(won.len(), 1, "{pushes:?}");
         for lost in (0..CLIENTS).filter(|number| !won.contains(number)) {
-            let told = String::from_utf8_lossy(&pushes[lost].stderr);
+            let reported = String::from_utf8_lossy(&pushes[lost].stderr);
             let reason = "! [remote rejected] main -> main (the ref was updated by someone else; fetch and try again)";
-            assert!(told.contains(reason), "{told}");
+            assert!(reported.contains(reason), "{reported}");
         }
         history.push(heads[won[0]].clone());
         assert_eq!(scene.refs(), refs([("refs/heads/main", &heads[won[0]])]));

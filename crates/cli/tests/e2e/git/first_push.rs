@@ -1,6 +1,6 @@
 //! From nothing to the first commit.
 
-use super::scene::{Road, Scene, ls_remote, refs, tells};
+use super::scene::{Road, Scene, ls_remote, refs, stderr_of};
 use crate::support::{query, server};
 use abide_testkit::Engine;
 use rstest::rstest;
@@ -36,8 +36,8 @@ fn an_empty_repository_can_be_cloned_and_pushed_from_that_clone(
     assert_eq!(ls_remote(git, &scene.url(), &[]), refs([]));
 
     let work = git.fresh_dir();
-    let told = tells(git, &work, &["clone", &scene.url(), "."]);
-    assert!(told.contains("You appear to have cloned an empty repository"), "{told}");
+    let reported = stderr_of(git, &work, &["clone", &scene.url(), "."]);
+    assert!(reported.contains("You appear to have cloned an empty repository"), "{reported}");
 
     let commit = git.commit_file(&work, "README.md", "hello\n", "Say hello");
     git.ok(&work, &["push", "--quiet"]);
@@ -84,8 +84,8 @@ fn the_first_branch_becomes_the_default_one_if_the_preset_one_was_not_pushed(
     assert_eq!(git.ok(&clone, &["symbolic-ref", "HEAD"]), "refs/heads/master");
     assert_eq!(fs::read_to_string(clone.join("README")).unwrap(), "old\n");
     assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/master");
-    let told = query(&scene.server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_edited'");
-    assert_eq!(told, "1", "it is told like any other change");
+    let reported = query(&scene.server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_edited'");
+    assert_eq!(reported, "1", "it is told like any other change");
 
     // Later branches change nothing.
     git.ok(&work, &["push", "--quiet", "origin", "master:main", "master:aaa"]);
@@ -107,7 +107,7 @@ fn tags_choose_no_default_branch_and_the_preset_one_stays_if_it_was_pushed(#[cas
     assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/main");
     git.ok(&work, &["push", "--quiet", "origin", "main:aaa", "main"]);
     assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/main");
-    let told = query(&scene.server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_edited'");
-    assert_eq!(told, "0");
+    let reported = query(&scene.server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_edited'");
+    assert_eq!(reported, "0");
     scene.assert_settled(2);
 }

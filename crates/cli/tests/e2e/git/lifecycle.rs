@@ -1,4 +1,4 @@
-//! What git clients see of a repository's life: addresses that keep working, and answers that say what happened.
+//! A repository's life cycle for git clients: URLs that keep working, and messages that state the change.
 
 use super::scene::{Road, SOON, Scene, clone};
 use crate::support::{Person, assert_healthy, builder, crowded, query};
@@ -30,15 +30,15 @@ impl Scene {
     }
 }
 
-fn told(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[track_caller]
 fn assert_moved(output: &Output, to: &str) {
-    let told = told(output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains(&format!("remote: this repository moved to {to}")), "{told}");
+    let reported = stderr_of(output);
+    assert!(output.status.success(), "{reported}");
+    assert!(reported.contains(&format!("remote: this repository moved to {to}")), "{reported}");
 }
 
 #[rstest]
@@ -64,7 +64,7 @@ fn after_a_rename_fetch_and_push_by_the_old_address_work_and_say_where_it_moved(
     // By the present address and by the permanent one nothing is said.
     for url in [new.clone(), scene.url_of(&format!("r/{}.git", scene.id))] {
         let output = scene.git().run(&scene.git().fresh_dir(), &["clone", &url, "."]);
-        assert!(output.status.success() && !told(&output).contains("moved"), "{}", told(&output));
+        assert!(output.status.success() && !stderr_of(&output).contains("moved"), "{}", stderr_of(&output));
     }
     // Older protocols have no room for the hint over HTTP, and work.
     for version in ["0", "1"] {
@@ -98,7 +98,11 @@ fn after_a_transfer_clones_keep_working_for_those_who_may(
     scene.api(&bob, "PATCH", "/repos/bob/demo", &json!({ "private": true }));
     let gone = scene.git().run(&work, &["fetch", "origin"]);
     let never = scene.git().run(&work, &["fetch", &scene.url_of("alice/never.git")]);
-    assert_eq!(told(&gone).replace("demo", "never"), told(&never), "a private one looks like none, and tells no name");
+    assert_eq!(
+        stderr_of(&gone).replace("demo", "never"),
+        stderr_of(&never),
+        "a private one looks like none, and tells no name"
+    );
     assert_healthy(&scene.server);
 }
 
@@ -115,12 +119,12 @@ fn an_archived_repository_is_read_and_not_written(
     scene.git().commit_file(&work, "a", "two", "two");
     let refused = scene.git().run(&work, &["push", "origin", "main"]);
     assert!(!refused.status.success());
-    assert!(told(&refused).contains("repository is archived; pushes are disabled"), "{}", told(&refused));
+    assert!(stderr_of(&refused).contains("repository is archived; pushes are disabled"), "{}", stderr_of(&refused));
 
     // Who may not read it does not hear that it is archived.
     scene.edit(&json!({ "private": true }));
     let stranger = bob.git.run(&work, &["push", &scene.url(), "main"]);
-    assert!(!stranger.status.success() && !told(&stranger).contains("archived"), "{}", told(&stranger));
+    assert!(!stranger.status.success() && !stderr_of(&stranger).contains("archived"), "{}", stderr_of(&stranger));
 
     scene.edit(&json!({ "archived": false }));
     scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
@@ -138,7 +142,7 @@ fn a_deleted_repository_is_gone_and_comes_back_with_every_byte(
     let gone = scene.git().run(&work, &["fetch", "origin"]);
     let never = scene.git().run(&work, &["fetch", &scene.url_of("alice/never.git")]);
     assert!(!gone.status.success());
-    assert_eq!(told(&gone).replace("demo", "never"), told(&never), "also to its owner");
+    assert_eq!(stderr_of(&gone).replace("demo", "never"), stderr_of(&never), "also to its owner");
     scene.git().commit_file(&work, "a", "two", "two");
     assert!(!scene.git().run(&work, &["push", "origin", "main"]).status.success());
 
@@ -296,10 +300,13 @@ fn a_repository_that_is_archived_while_someone_pushes_refuses_each_ref(
     let pushed = push_with_a_pause(scene.git(), &work, &["push", "origin", "main"], || {
         scene.edit(&json!({ "archived": true }));
     });
-    let told = told(&pushed);
+    let reported = stderr_of(&pushed);
     assert!(!pushed.status.success());
-    assert!(told.contains("[remote rejected] main -> main (repository is archived; pushes are disabled)"), "{told}");
-    assert!(!told.contains("protocol error"), "{told}");
+    assert!(
+        reported.contains("[remote rejected] main -> main (repository is archived; pushes are disabled)"),
+        "{reported}"
+    );
+    assert!(!reported.contains("protocol error"), "{reported}");
     scene.assert_settled(1);
 }
 
@@ -315,9 +322,9 @@ fn a_role_that_is_lost_while_someone_pushes_refuses_each_ref(
     let pushed = push_with_a_pause(&bob.git, &work, &["push", "origin", "main"], || {
         query(&scene.server, "UPDATE repo_collaborators SET role = 'read'");
     });
-    let told = told(&pushed);
+    let reported = stderr_of(&pushed);
     assert!(!pushed.status.success());
-    assert!(told.contains("[remote rejected] main -> main (you need the write role"), "{told}");
+    assert!(reported.contains("[remote rejected] main -> main (you need the write role"), "{reported}");
     scene.assert_settled(1);
 }
 
@@ -333,9 +340,9 @@ fn deleting_a_branch_that_somebody_else_has_just_deleted_is_fine(
     let pushed = push_with_a_pause(scene.git(), &work, &["push", "origin", ":topic", ":other"], || {
         scene.git().ok(&elsewhere, &["push", "--quiet", "origin", ":topic"]);
     });
-    let told = told(&pushed);
-    assert!(pushed.status.success(), "{told}");
-    assert!(told.contains("warning: deleting a non-existent ref: refs/heads/topic"), "{told}");
+    let reported = stderr_of(&pushed);
+    assert!(pushed.status.success(), "{reported}");
+    assert!(reported.contains("warning: deleting a non-existent ref: refs/heads/topic"), "{reported}");
     assert_eq!(scene.refs().len(), 1);
     scene.assert_settled(4);
 
@@ -357,7 +364,7 @@ fn deleting_a_ref_that_never_was_is_fine(
     let (work, _) = scene.pushed();
     // The advertisement lacks it, so git sends a command from nothing to nothing.
     let pushed = scene.git().run(&work, &["push", "origin", ":refs/heads/gone"]);
-    let words = told(&pushed);
+    let words = stderr_of(&pushed);
     assert!(pushed.status.success(), "{words}");
     assert!(words.contains("warning: deleting a non-existent ref: refs/heads/gone"), "{words}");
     scene.assert_settled(1);

@@ -19,7 +19,7 @@ fn write_tags(git_dir: &Path, numbers: Range<usize>, commit: &str) {
     fs::write(git_dir.join("packed-refs"), packed).expect("the repository is ours");
 }
 
-/// What a client does with a repository of so many refs and one branch: clones it, adds to it, counts.
+/// A client's work with a repository of so many refs and one branch: it clones it, adds to it, counts.
 fn assert_usable(scene: &Scene, commit: &str) {
     let git = scene.git();
     let clone = scene.clone(&["--single-branch", "--no-tags"]);

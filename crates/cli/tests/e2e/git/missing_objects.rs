@@ -31,17 +31,23 @@ fn the_doctor_finds_a_lost_object_and_brings_it_back_from_a_fork(
     assert_eq!(fork.status, 202, "{}", fork.text());
     let blob = lose(&scene, "HEAD:README.md");
 
-    let (healthy, told) = doctor(&scene, &[]);
-    assert!(!healthy && told.contains("alice/demo") && told.contains(&blob), "{told}");
-    let (healthy, told) = doctor(&scene, &["--deep"]);
-    assert!(!healthy && told.contains(&format!("lacks 1 objects that its refs need, such as {blob}")), "{told}");
+    let (healthy, reported) = doctor(&scene, &[]);
+    assert!(!healthy && reported.contains("alice/demo") && reported.contains(&blob), "{reported}");
+    let (healthy, reported) = doctor(&scene, &["--deep"]);
+    assert!(
+        !healthy && reported.contains(&format!("lacks 1 objects that its refs need, such as {blob}")),
+        "{reported}"
+    );
 
     let full = scene.server.command(&["doctor", "--deep", "--fix"]).env(FULL.0, FULL.1).output().expect("it runs");
-    let told = String::from_utf8_lossy(&full.stdout);
-    assert!(!full.status.success() && told.contains("left alice/demo") && told.contains("nearly full"), "{told}");
+    let reported = String::from_utf8_lossy(&full.stdout);
+    assert!(
+        !full.status.success() && reported.contains("left alice/demo") && reported.contains("nearly full"),
+        "{reported}"
+    );
 
-    let (healthy, told) = doctor(&scene, &["--deep", "--fix"]);
-    assert!(healthy && told.contains("found 1 missing objects of alice/demo"), "{told}");
+    let (healthy, reported) = doctor(&scene, &["--deep", "--fix"]);
+    assert!(healthy && reported.contains("found 1 missing objects of alice/demo"), "{reported}");
     scene.clone(&["--mirror"]);
     assert_healthy(&scene.server);
 }
@@ -55,20 +61,20 @@ fn the_doctor_says_which_repositories_are_too_large_to_be_walked_and_looks_at_th
     scene.git().commit_file(&work, "more", "more\n", "More");
     scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
     scene.wait_for_jobs();
-    let (healthy, told) = doctor(&scene, &[]);
-    assert!(healthy && told.contains("1 of them completely") && !told.contains("64 MiB"), "{told}");
+    let (healthy, reported) = doctor(&scene, &[]);
+    assert!(healthy && reported.contains("1 of them completely") && !reported.contains("64 MiB"), "{reported}");
     query(&scene.server, "UPDATE repos SET size_bytes = 100000000");
-    let (healthy, told) = doctor(&scene, &[]);
-    assert!(healthy && told.contains("0 of them completely"), "{told}");
+    let (healthy, reported) = doctor(&scene, &[]);
+    assert!(healthy && reported.contains("0 of them completely"), "{reported}");
     assert!(
-        told.contains("1 larger than 64 MiB") && told.contains("`abide doctor --deep` checks all objects"),
-        "{told}"
+        reported.contains("1 larger than 64 MiB") && reported.contains("`abide doctor --deep` checks all objects"),
+        "{reported}"
     );
     let tree = lose(&scene, "HEAD^{tree}");
-    let (healthy, told) = doctor(&scene, &["--json"]);
-    assert!(!healthy && told.contains(&tree) && told.contains("\"repositories_too_large\": 1"), "{told}");
-    let (healthy, told) = doctor(&scene, &["--deep"]);
-    assert!(!healthy && told.contains(&tree) && !told.contains("larger than"), "{told}");
+    let (healthy, reported) = doctor(&scene, &["--json"]);
+    assert!(!healthy && reported.contains(&tree) && reported.contains("\"repositories_too_large\": 1"), "{reported}");
+    let (healthy, reported) = doctor(&scene, &["--deep"]);
+    assert!(!healthy && reported.contains(&tree) && !reported.contains("larger than"), "{reported}");
 }
 
 #[rstest]
@@ -78,14 +84,14 @@ fn the_doctor_finds_a_ref_without_its_commit_and_a_clone_brings_it_back(
     let scene = Scene::new(Road::Http, engine);
     let (work, first) = scene.pushed();
     assert_eq!(lose(&scene, "HEAD"), first);
-    let (healthy, told) = doctor(&scene, &["--fix"]);
-    assert!(!healthy && told.contains("lacks 1 objects") && told.contains(&first), "{told}");
+    let (healthy, reported) = doctor(&scene, &["--fix"]);
+    assert!(!healthy && reported.contains("lacks 1 objects") && reported.contains(&first), "{reported}");
 
     // As docs/operating.md says.
     let pack = scene.git().command(&work, &["pack-objects", "--all", "--stdout", "-q"]).output().expect("git runs");
     scene.git().feed(&scene.bare(), &["index-pack", "--stdin"], move |input| input.write_all(&pack.stdout));
-    let (healthy, told) = doctor(&scene, &["--deep"]);
-    assert!(healthy, "{told}");
+    let (healthy, reported) = doctor(&scene, &["--deep"]);
+    assert!(healthy, "{reported}");
     clone(scene.git(), &scene.url(), &["--mirror"]);
 }
 
@@ -113,12 +119,12 @@ fn the_doctor_goes_on_with_others_where_git_cannot_walk_a_repository(
     fs::remove_file(&broken).expect("ours");
     fs::write(&broken, "garbage").expect("ours");
 
-    let (healthy, told) = doctor(&scene, &["--deep", "--fix"]);
-    assert!(!healthy && told.contains("left alice/demo"), "{told}");
-    assert!(told.contains("found 1 missing objects of alice/other"), "{told}");
+    let (healthy, reported) = doctor(&scene, &["--deep", "--fix"]);
+    assert!(!healthy && reported.contains("left alice/demo"), "{reported}");
+    assert!(reported.contains("found 1 missing objects of alice/other"), "{reported}");
     assert_eq!(scene.git().ok(&other, &["cat-file", "-p", &blob]), "text of the other");
-    let (healthy, told) = doctor(&scene, &["--fix"]);
-    assert!(!healthy && told.contains("alice/demo") && !told.contains("alice/other"), "{told}");
+    let (healthy, reported) = doctor(&scene, &["--fix"]);
+    assert!(!healthy && reported.contains("alice/demo") && !reported.contains("alice/other"), "{reported}");
 
     fs::write(&broken, good).expect("ours");
     assert_healthy(&scene.server);

@@ -1,4 +1,4 @@
-//! What people do with `git`: over HTTP and over SSH, on SQLite and on PostgreSQL.
+//! Use of `git` over HTTP and over SSH, on SQLite and on PostgreSQL.
 //!
 //! [`scene`] is what each story starts from; the other modules are the stories. Every scenario runs on both roads and
 //! both engines, the central ones in all four combinations.

@@ -78,10 +78,10 @@ fn a_push_over_http_ends_with_its_account_or_token(
     let incoming = scene.server.data_dir().join("incoming");
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     lose(&scene, loss);
-    let told = to_the_end(held);
-    assert!(told.contains("ng refs/heads/main request ended: the account was suspended"), "{told}");
-    let told = to_the_end(silent);
-    assert!(told.contains("the account was suspended"), "{told}");
+    let reported = to_the_end(held);
+    assert!(reported.contains("ng refs/heads/main request ended: the account was suspended"), "{reported}");
+    let reported = to_the_end(silent);
+    assert!(reported.contains("the account was suspended"), "{reported}");
     scene.assert_nothing_incoming();
 }
 
@@ -95,8 +95,8 @@ fn a_push_over_ssh_ends_with_its_account_or_key(
     let incoming = scene.server.data_dir().join("incoming");
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     lose(&scene, loss);
-    let told = report.recv_timeout(SOON).expect("there is a report");
-    assert!(told.contains("ng refs/heads/main request ended: the account was suspended"), "{told}");
+    let reported = report.recv_timeout(SOON).expect("there is a report");
+    assert!(reported.contains("ng refs/heads/main request ended: the account was suspended"), "{reported}");
     eventually(SOON, || ssh.try_wait().expect("our own child can be asked").is_some());
     drop(stdin);
     scene.assert_nothing_incoming();
@@ -126,8 +126,8 @@ fn a_fetch_over_http_ends_with_its_account_or_token(
     lose(&scene, loss);
     // The client takes nothing, and git ends all the same.
     eventually(SOON, || children(&scene.server).is_empty());
-    let told = to_the_end(silent);
-    assert!(told.contains("the account was suspended"), "{told}");
+    let reported = to_the_end(silent);
+    assert!(reported.contains("the account was suspended"), "{reported}");
     drop(answer);
 }
 
@@ -228,8 +228,8 @@ fn a_push_whose_account_is_suspended_before_its_refs_move_is_refused(
     lose(&scene, Loss::Suspension);
     query(&scene.server, &format!("DELETE FROM leases WHERE name = 'repo:{id}'"));
     let output = pushing.join().expect("git ran");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && told.contains("the account was suspended"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && reported.contains("the account was suspended"), "{reported}");
     assert_eq!(scene.refs()["refs/heads/main"], first, "no ref has moved");
     scene.assert_nothing_incoming();
 }

@@ -22,7 +22,7 @@ pub enum Road {
 /// Names of refs and what they point to.
 pub type Refs = BTreeMap<String, String>;
 
-/// What every scenario starts from.
+/// Common start of every scenario.
 pub struct Scene {
     pub server: Server,
     pub road: Road,
@@ -108,7 +108,7 @@ impl Scene {
         self.server.data_dir().join(format!("repos/{:02x}/{}.git", self.id & 0xff, self.id))
     }
 
-    /// What git says about the repository on the server's disk.
+    /// Output of git in the repository on the server's disk.
     #[track_caller]
     pub fn stored(&self, args: &[&str]) -> String {
         self.git().ok(&self.bare(), args)
@@ -168,7 +168,7 @@ pub fn clone(git: &GitClient, url: &str, options: &[&str]) -> PathBuf {
     dir
 }
 
-/// What a client is told about the refs of a repository.
+/// Refs of a repository as a client gets them.
 #[track_caller]
 pub fn ls_remote(git: &GitClient, url: &str, options: &[&str]) -> Refs {
     let args = [options, &["ls-remote", url]].concat();
@@ -187,11 +187,11 @@ pub fn refs<const N: usize>(expected: [(&str, &str); N]) -> Refs {
 
 /// Runs `git ARGS`, which must succeed, and returns what it tells on the terminal.
 #[track_caller]
-pub fn tells(git: &GitClient, dir: &Path, args: &[&str]) -> String {
+pub fn stderr_of(git: &GitClient, dir: &Path, args: &[&str]) -> String {
     let output = git.run(dir, args);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {} failed\n{told}", args.join(" "));
-    told
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {} failed\n{reported}", args.join(" "));
+    reported
 }
 
 /// This client with a trace of what it does (`GIT_TRACE_PACKET`, `GIT_TRACE_CURL`, …), and the file with it.

@@ -46,8 +46,8 @@ fn announcement_to_purgatory_git_data_promotes_it(#[values(Engine::Sqlite, Engin
     let expected = ["user_created", "announcement_promoted", "repo_created", "push"];
     assert_eq!(trail.lines().filter(|line| expected.contains(line)).collect::<Vec<_>>(), expected);
     abide_testkit::eventually(std::time::Duration::from_secs(30), || {
-        let told = abide_testkit::http::get(scene.server.http_addr(), "/explore/activity", None).text();
-        told.contains("created") && told.contains(&scene.first)
+        let reported = abide_testkit::http::get(scene.server.http_addr(), "/explore/activity", None).text();
+        reported.contains("created") && reported.contains(&scene.first)
     });
     scene.assert_healthy();
 }

@@ -1,4 +1,4 @@
-//! What belongs to an announcement in purgatory waits with it.
+//! Events that belong to an announcement in purgatory wait with it.
 
 use super::scene::{Scene, WAITS, now, npub, state};
 use crate::support::{builder, query};
@@ -51,7 +51,7 @@ fn what_is_for_a_waiting_repository_is_served_when_it_is(
         let wrong = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(pull))]);
         assert!(wrong.contains("commit mismatch"), "{wrong}");
         scene.push(&key, "demo", &[&to]);
-        assert!(scene.refs(&key, "demo").is_empty(), "a proposal promotes nothing");
+        assert!(scene.refs(&key, "demo").is_empty(), "a PR event promotes nothing");
     }
     let mut live = abide_testkit::Nostr::connect(&scene.server.url());
     live.subscribe("issues", &[serde_json::json!({ "kinds": [1621] })]);
@@ -165,7 +165,7 @@ fn cut_off(scene: &Scene, key: &Key, commit: &str, pull: &Event) {
     assert!(answer.text().contains("unpack"), "{}", answer.text());
 }
 
-/// What waits is no nearer to a repository than what is served.
+/// A waiting event is no nearer to a repository than a served one.
 #[rstest]
 fn replies_that_wait_with_an_announcement_are_bounded_in_steps(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
@@ -251,8 +251,8 @@ fn a_states_end_leaves_the_waiting_announcement_its_own_time(
     scene.sweep();
     assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_states"), "0");
     assert_eq!(ends(&scene), before);
-    let told = scene.push_fails(&key, "demo", &["main"]);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["main"]);
+    assert!(reported.contains("no authorised state"), "{reported}");
     promote(&mut scene, &key);
     assert!(!scene.refs(&key, "demo").is_empty());
     scene.assert_healthy();

@@ -38,8 +38,8 @@ fn what_a_deleted_account_signed_goes_with_its_content_and_does_not_come_back(
     assert_eq!(query(&scene.server, "SELECT count(*) FROM nostr_events WHERE json LIKE '%marmalade%'"), "0");
     // Another relay has them still, and hands them on.
     for event in [&issue, &comment, &patch, &waiting] {
-        let (accepted, told) = scene.relay.publish(event);
-        assert!(!accepted && told.contains("deleted"), "{accepted} {told}");
+        let (accepted, reported) = scene.relay.publish(event);
+        assert!(!accepted && reported.contains("deleted"), "{accepted} {reported}");
         assert!(!scene.is_served(event));
     }
     // The key is nobody's, and may speak again like any other.

@@ -92,8 +92,8 @@ fn a_quota_that_is_full_at_the_last_repository_keeps_it_out_of_all(
     #[values(true, false)] event_first: bool,
 ) {
     let mut three = Three::new(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "600kB")]);
-    let told = three.is_refused(event_first);
-    assert!(told.contains("quota"), "{told}");
+    let reported = three.is_refused(event_first);
+    assert!(reported.contains("quota"), "{reported}");
     three.assert_nowhere();
     three.scene.server.restart_with(&[("ABIDE_QUOTA__KEY_REPO_BYTES", "4MB")]);
     three.scene.relay = Nostr::connect(&three.scene.server.url());
@@ -158,7 +158,7 @@ fn a_repository_that_is_served_later_gets_all_earlier_pull_requests(
 #[rstest]
 fn what_one_event_makes_the_server_copy_is_bounded_in_sum(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut three = Three::new(engine, &[("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "500kB")]);
-    let told = three.is_refused(true);
-    assert!(told.contains("lacks more objects than this push had"), "{told}");
+    let reported = three.is_refused(true);
+    assert!(reported.contains("lacks more objects than this push had"), "{reported}");
     three.assert_nowhere();
 }

@@ -202,8 +202,8 @@ fn strangers_make_so_many_refs_of_pull_requests(#[values(Engine::Sqlite, Engine:
     let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
     let pushed = Key::new(10).event(now(), 1618, &[&["a", &owner.coordinate("demo")], &["c", &commit]], "pushed");
     assert_eq!(scene.relay.publish(&pushed), (true, WAITS.to_owned()));
-    let told = scene.push_fails(&owner, "demo", &[&format!("{commit}:{}", nostr_ref(&pushed))]);
-    assert!(told.contains("100 of 100 refs of pull requests"), "{told}");
+    let reported = scene.push_fails(&owner, "demo", &[&format!("{commit}:{}", nostr_ref(&pushed))]);
+    assert!(reported.contains("100 of 100 refs of pull requests"), "{reported}");
     // A pull request that is deleted leaves room for another.
     let gone = Key::new(10).event(now(), 5, &[&["e", &stored[0].id.to_hex()]], "");
     assert!(scene.relay.publish(&gone).0);
@@ -233,8 +233,8 @@ fn refs_of_pull_requests_are_not_advertised_to_pushes(#[values(Engine::Sqlite, E
     assert_eq!(scene.relay.publish(&event), (true, String::new()));
     assert!(scene.refs(&owner, "demo").iter().any(|(name, _)| *name == nostr_ref(&event)));
     let path = format!("/{}/demo.git/info/refs?service=git-receive-pack", super::scene::npub(&owner));
-    let told = http::get(scene.server.http_addr(), &path, None).text();
-    assert!(told.contains("refs/heads/main") && !told.contains("refs/nostr/"), "{told}");
+    let reported = http::get(scene.server.http_addr(), &path, None).text();
+    assert!(reported.contains("refs/heads/main") && !reported.contains("refs/nostr/"), "{reported}");
     scene.push(&owner, "demo", &[&format!("{}:{}", scene.first, nostr_ref(&event))]);
     scene.assert_healthy();
 }

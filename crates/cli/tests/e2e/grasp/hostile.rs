@@ -41,7 +41,7 @@ fn hostile_identifiers_are_repositories_or_refused(#[values(Engine::Sqlite, Engi
         let listed = scene.git.ok(&scene.work, &["ls-remote", &url]);
         assert!(listed.contains(&first), "{identifier:?}: {listed}");
         let page = http::get(scene.server.http_addr(), &format!("/{}/{}", npub(&key), encoded(identifier)), None);
-        // What browsers would resolve is found under the repository's name instead.
+        // A path that browsers would resolve is found under the repository's name instead.
         assert!([200, 301].contains(&page.status), "{identifier:?}: {}", page.text());
     }
     for identifier in ["a\0b".to_owned(), "x".repeat(10 << 10)] {

@@ -1,4 +1,4 @@
-//! Nothing enters a repository that is not complete in it, whatever the door.
+//! Nothing enters a repository that is not complete in it, over any protocol.
 
 use super::scene::{Scene, WAITS, now, state};
 use abide_nostr::Event;
@@ -83,13 +83,13 @@ fn a_waiting_pull_request_is_released_only_where_it_is_for(#[values(Engine::Sqli
     let event = proposal(&commit, &[key.coordinate("demo")]);
     assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
     let to = format!("{commit}:{}", nostr_ref(&event));
-    let told = scene.push_fails(&other, "other", &[&to]);
-    assert!(told.contains("other repository"), "{told}");
+    let reported = scene.push_fails(&other, "other", &[&to]);
+    assert!(reported.contains("other repository"), "{reported}");
     assert!(!scene.is_served(&event) && !has_nostr_ref(&scene, &other, "other"));
     scene.push(&key, "demo", &[&to]);
     assert!(scene.is_served(&event));
-    let told = scene.push_fails(&other, "other", &[&to]);
-    assert!(told.contains("other repository"), "also once it is served: {told}");
+    let reported = scene.push_fails(&other, "other", &[&to]);
+    assert!(reported.contains("other repository"), "also once it is served: {reported}");
     scene.assert_healthy();
 }
 
@@ -157,11 +157,11 @@ fn a_pull_request_that_one_repository_cannot_take_is_released_nowhere(
     let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
     let event = proposal(&commit, &[key.coordinate("demo"), other.coordinate("other")]);
     assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
-    let told = scene.push_fails(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
-    assert!(told.contains("lacks more objects than this push had"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert!(reported.contains("lacks more objects than this push had"), "{reported}");
     assert!(!scene.is_served(&event));
     assert!(!has_nostr_ref(&scene, &other, "other") && !has_nostr_ref(&scene, &key, "demo"));
-    // What lacks less is pushed to where more is missing.
+    // The push goes to the repository that lacks more objects.
     scene.push(&other, "other", &[&format!("{commit}:{}", nostr_ref(&event))]);
     assert!(scene.is_served(&event) && has_nostr_ref(&scene, &key, "demo"));
     clones_whole(&scene, &other, "other");

@@ -34,8 +34,8 @@ fn a_commit_that_no_repository_can_take_is_not_acknowledged(
     }
 
     let to = format!("{commit}:{}", nostr_ref(&event));
-    let told = scene.push_fails(&other, "other", &[&to]);
-    assert!(told.contains("no open repository"), "{told}");
+    let reported = scene.push_fails(&other, "other", &[&to]);
+    assert!(reported.contains("no open repository"), "{reported}");
     assert!(!scene.is_served(&event));
 
     begin_unrelated(&mut scene, &other, "other");
@@ -91,15 +91,21 @@ fn branches_of_an_atomic_push_stay_if_its_pull_request_is_refused(
     assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
 
     let to = format!("{commit}:{}", nostr_ref(&event));
-    let told = scene.push_fails(&key, "demo", &["--atomic", "main", &to]);
-    assert!(told.contains("lacks more objects than this push had") && told.contains("atomic push"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["--atomic", "main", &to]);
+    assert!(
+        reported.contains("lacks more objects than this push had") && reported.contains("atomic push"),
+        "{reported}"
+    );
     assert_eq!(main_of(&scene, &key, "demo").as_ref(), Some(&scene.first), "refused is not moved");
     assert!(!scene.is_served(&said) && !scene.is_served(&event));
 
     // Each by itself: the branch moves, and git is told so.
-    let told = scene.push_fails(&key, "demo", &["main", &to]);
-    assert!(told.contains("lacks more objects than this push had") && told.contains("main -> main"), "{told}");
-    assert!(!told.contains("atomic push"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["main", &to]);
+    assert!(
+        reported.contains("lacks more objects than this push had") && reported.contains("main -> main"),
+        "{reported}"
+    );
+    assert!(!reported.contains("atomic push"), "{reported}");
     assert_eq!(main_of(&scene, &key, "demo"), Some(second));
     assert!(scene.is_served(&said) && !scene.is_served(&event));
     let reserved = query(&scene.server, "SELECT count(*) FROM quota_reservations");

@@ -1,4 +1,4 @@
-//! What waits is seen by nobody, and what leaves purgatory is counted by why.
+//! Waiting events are visible to nobody, and events that leave purgatory are counted by reason.
 
 use super::scene::{Scene, WAITS, now, of, state};
 use crate::relay::reconcile::compare;
@@ -25,9 +25,9 @@ fn a_reconciliation_does_not_tell_what_waits(#[values(Engine::Sqlite, Engine::Po
     scene.announce(&key, "waits", &[]);
     scene.state_waits(&state(&key, now() - 5, "waits", &[("refs/heads/main", &scene.first)], Some("main")));
     let served = BTreeSet::from([announcement.id.to_bytes(), said.id.to_bytes()]);
-    let mut told = |filter| compare(&mut scene.relay, &filter, &[]);
-    assert_eq!(told(serde_json::json!({ "kinds": [30_617, 30_618] })), (BTreeSet::new(), served));
-    assert_eq!(told(of(&key, "waits")), (BTreeSet::new(), BTreeSet::new()));
+    let mut reported = |filter| compare(&mut scene.relay, &filter, &[]);
+    assert_eq!(reported(serde_json::json!({ "kinds": [30_617, 30_618] })), (BTreeSet::new(), served));
+    assert_eq!(reported(of(&key, "waits")), (BTreeSet::new(), BTreeSet::new()));
 }
 
 #[rstest]
@@ -97,7 +97,7 @@ fn what_expired_is_counted_and_remembered_and_may_come_again(
     };
     let (soon, later) = ((now() + 3000) * 1_000_000, (now() + 3700) * 1_000_000);
     assert_eq!(remembered(&scene, &format!("until BETWEEN {soon} AND {later}")), 3);
-    // Whoever wants to may try again; it waits like any other.
+    // The event may be published again; it waits like any other.
     for event in [&announced, &said, &pull] {
         assert_eq!(scene.relay.publish(event), (true, WAITS.to_owned()));
     }

@@ -33,8 +33,8 @@ fn an_archived_one_takes_neither_pushes_nor_states(#[values(Engine::Sqlite, Engi
     let said = state(&key, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
     let (taken, reason) = scene.say(&said);
     assert!(!taken && reason.contains("archived"), "{reason}");
-    let told = scene.push_fails(&key, "demo", &["main"]);
-    assert!(told.contains("archived"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["main"]);
+    assert!(reported.contains("archived"), "{reported}");
     assert!(!scene.refs(&key, "demo").is_empty(), "it is read as before");
 }
 
@@ -83,8 +83,8 @@ fn its_forge_name_changes_and_the_key_keeps_it(#[values(Engine::Sqlite, Engine::
     let slug = format!("{}/demo", npub(&key));
     for args in [["repo", "transfer", &slug, "someone"], ["repo", "visibility", &slug, "private"]] {
         let refused = scene.server.cli(&args);
-        let told = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && told.contains("nostr"), "{args:?}: {told}");
+        let reported = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && reported.contains("nostr"), "{args:?}: {reported}");
     }
     scene.server.cli_ok(&["repo", "rename", &slug, "other"]);
     assert!(scene.is_served(&announcement) && scene.is_served(&said));

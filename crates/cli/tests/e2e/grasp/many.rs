@@ -25,7 +25,7 @@ fn heavy_a_state_of_ten_thousand_refs(#[values(Engine::Sqlite, Engine::Postgres)
     refs.push(("refs/heads/main", &first));
     let said = state(&key, now() - 5, "demo", &refs, Some("main"));
     scene.state_waits(&said);
-    // What the tags name is here with the branch, so nobody has to push them.
+    // The objects of the tags came with the branch, so nobody has to push them.
     scene.push(&key, "demo", &["main"]);
     assert!(scene.is_served(&said));
     assert_eq!(scene.refs(&key, "demo").len(), 10_002);

@@ -54,14 +54,14 @@ fn each_ref_of_a_push_is_taken_or_refused_by_itself(#[values(Engine::Sqlite, Eng
     let refs: Vec<&str> = refs.iter().map(String::as_str).collect();
 
     let atomic: Vec<&str> = ["--atomic"].into_iter().chain(refs.iter().copied()).collect();
-    let told = scene.push_fails(&key, "demo", &atomic);
-    assert!(told.contains("commit mismatch") && told.contains("atomic"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &atomic);
+    assert!(reported.contains("commit mismatch") && reported.contains("atomic"), "{reported}");
     assert!(!scene.is_served(&said) && !scene.is_served(&known), "all or nothing");
     assert!(!is_there(&scene, &main) && !is_there(&scene, &one));
 
-    let told = scene.push_fails(&key, "demo", &refs);
-    assert!(told.contains("commit mismatch") && told.contains("foreign ref"), "{told}");
-    assert!(told.contains("awaiting PR event"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &refs);
+    assert!(reported.contains("commit mismatch") && reported.contains("foreign ref"), "{reported}");
+    assert!(reported.contains("awaiting PR event"), "{reported}");
     assert!(scene.is_served(&said) && scene.is_served(&known));
     let listed = scene.refs(&key, "demo");
     for (name, oid) in [("refs/heads/main", &main), (known_ref.as_str(), &one)] {
@@ -91,8 +91,8 @@ fn a_state_that_one_branch_contradicts_does_not_keep_proposals_out(
         format!("{two}:{}", nostr_ref(&events[1])),
     ];
     let refs: Vec<&str> = refs.iter().map(String::as_str).collect();
-    let told = scene.push_fails(&key, "demo", &refs);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &refs);
+    assert!(reported.contains("no authorised state"), "{reported}");
     assert!(!is_there(&scene, &main) && !is_there(&scene, &one));
     for event in &events {
         assert_eq!(scene.relay.publish(event), (true, String::new()), "both commits wait");
@@ -131,8 +131,8 @@ fn a_state_without_refs_moves_nothing_and_can_be_followed_by_another(
     assert_eq!(scene.say(&none), (true, String::new()));
     assert!(scene.is_served(&none) && !scene.is_served(&before));
     assert_eq!(scene.refs(&key, "demo"), listed);
-    let told = scene.push_fails(&key, "demo", &["--delete", "main"]);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["--delete", "main"]);
+    assert!(reported.contains("no authorised state"), "{reported}");
     let newer = scene.announcement(&key, now(), "demo", &[]);
     assert_eq!(scene.relay.publish(&newer), (true, String::new()));
     assert_eq!(scene.refs(&key, "demo"), listed, "nor later");
@@ -158,8 +158,8 @@ fn a_state_without_refs_leaves_the_states_of_other_maintainers(
     scene.state_waits(&of_bob);
     scene.state_waits(&of_alice);
     assert_eq!(scene.say(&none), (true, String::new()));
-    let told = scene.push_fails(&alice, "demo", &[&format!("{second}:refs/heads/other")]);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&alice, "demo", &[&format!("{second}:refs/heads/other")]);
+    assert!(reported.contains("no authorised state"), "{reported}");
     scene.push(&alice, "demo", &["main"]);
     assert!(scene.is_served(&of_bob) && scene.is_served(&none));
     assert!(scene.refs(&alice, "demo").contains(&("refs/heads/main".into(), second)));
@@ -176,8 +176,8 @@ fn states_that_can_never_be_followed_wait_and_head_is_read_in_both_spellings(
     for odd in ["main", &"0".repeat(40), &"a".repeat(64)] {
         scene.state_waits(&key.event(now(), 30_618, &[&["d", "demo"], &["refs/heads/main", odd]], odd));
     }
-    let told = scene.status(&key, "demo").text();
-    assert!(told.contains("unreadable"), "{told}");
+    let reported = scene.status(&key, "demo").text();
+    assert!(reported.contains("unreadable"), "{reported}");
     let first = scene.first.clone();
     let refs: [&[&str]; 3] = [&["refs/heads/main", &first], &["refs/heads/dev", &first], &["HEAD", "refs/heads/dev"]];
     let tags: Vec<&[&str]> = [&["d", "demo"] as &[&str]].into_iter().chain(refs).collect();
@@ -195,8 +195,8 @@ fn a_state_with_an_unreadable_object_id_expires(#[values(Engine::Sqlite, Engine:
     let listed = scene.refs(&key, "demo");
     let odd = key.event(now(), 30_618, &[&["d", "demo"], &["refs/heads/main", "main"]], "");
     scene.state_waits(&odd);
-    let told = scene.push_fails(&key, "demo", &[&format!("{}:refs/heads/other", scene.first)]);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &[&format!("{}:refs/heads/other", scene.first)]);
+    assert!(reported.contains("no authorised state"), "{reported}");
     query(&scene.server, "UPDATE purgatory_states SET expires_at = 1");
     scene.sweep();
     assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_states"), "0");
@@ -212,8 +212,8 @@ fn deleting_a_branch_that_never_was_is_fine_and_said(#[values(Engine::Sqlite, En
     scene.served(&key, "demo", &[]);
     let url = scene.url(&key, "demo");
     let pushed = scene.git.run(&scene.work, &["push", &url, ":refs/heads/gone"]);
-    let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
-    assert!(pushed.status.success(), "{told}");
-    assert!(told.contains("warning: deleting a non-existent ref: refs/heads/gone"), "{told}");
+    let reported = String::from_utf8_lossy(&pushed.stderr).into_owned();
+    assert!(pushed.status.success(), "{reported}");
+    assert!(reported.contains("warning: deleting a non-existent ref: refs/heads/gone"), "{reported}");
     scene.assert_healthy();
 }

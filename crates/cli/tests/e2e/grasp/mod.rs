@@ -23,4 +23,4 @@ pub mod scene;
 mod states;
 mod strangers;
 mod suspended;
-mod told;
+mod thread_events;

@@ -41,27 +41,27 @@ fn pr_event_arrives_no_git_data_then_push_releases_it(#[values(Engine::Sqlite, E
     assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
     assert!(!scene.is_served(&event));
     let key = scene.owner.clone();
-    let told = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(&event))]);
-    assert!(told.contains("commit mismatch"), "{told}");
+    let rows = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(&event))]);
+    assert!(rows.contains("commit mismatch"), "{told}");
     scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
     assert!(scene.is_served(&event));
     assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), commit)));
     scene.assert_healthy();
 }
 
-/// What a repository's status tells of proposals: event, author, commit and the half that is missing.
-fn told(scene: &Scene, key: &Key) -> Vec<(String, Option<String>, String, String)> {
+/// PR events in a repository's status: event, author, commit and the missing half.
+fn pr_rows(scene: &Scene, key: &Key) -> Vec<(String, Option<String>, String, String)> {
     let status = scene.status(key, "demo").json();
-    let told = status["proposals"].as_array().expect("a list").iter().map(|one| {
+    let rows = status["proposals"].as_array().expect("a list").iter().map(|one| {
         let text = |name: &str| one[name].as_str().map(str::to_owned);
         let time = |name: &str| text(name).expect("a time");
         assert!(time("since") < time("expires_at"), "{one}");
         let required = |name: &str| text(name).expect(name);
         (required("event"), text("author"), required("commit"), required("missing"))
     });
-    let told: Vec<_> = told.collect();
-    assert_eq!(status["proposal_count"].as_u64(), Some(told.len() as u64));
-    told
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(status["proposal_count"].as_u64(), Some(rows.len() as u64));
+    rows
 }
 
 /// The front page of a repository.
@@ -78,15 +78,15 @@ fn everyone_sees_which_half_of_a_proposal_is_missing(#[values(Engine::Sqlite, En
     let odd = proposal(&scene, &author, &"7".repeat(40), 1618, &[&["a", &far_too_long]]);
     assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
     for key in &keys {
-        assert_eq!(told(&scene, key), [(id.clone(), Some(npub(&author)), commit.clone(), "git".into())]);
+        assert_eq!(pr_rows(&scene, key), [(id.clone(), Some(npub(&author)), commit.clone(), "git".into())]);
         let html = page(&scene, key);
         assert!(html.contains("is waiting for its commit") && html.contains(&commit), "{html}");
         assert!(html.contains(&format!("refs/nostr/{id}")), "{html}");
     }
     assert_eq!(scene.relay.publish(&odd), (true, WAITS.to_owned()), "names of repositories elsewhere do not matter");
-    assert_eq!(told(&scene, &keys[0]).len(), 2);
+    assert_eq!(pr_rows(&scene, &keys[0]).len(), 2);
     scene.push(&keys[1], "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
-    assert_eq!(told(&scene, &keys[1]), [], "it is complete");
+    assert_eq!(pr_rows(&scene, &keys[1]), [], "it is complete");
     assert!(!page(&scene, &keys[1]).contains("is waiting for its commit"));
 
     // The other way round, and at a repository that is not served yet.
@@ -96,19 +96,19 @@ fn everyone_sees_which_half_of_a_proposal_is_missing(#[values(Engine::Sqlite, En
     let nobody = "5".repeat(64);
     for key in [&keys[1], &waiting] {
         scene.push(key, "demo", &[&format!("{alone}:refs/nostr/{nobody}")]);
-        assert_eq!(told(&scene, key), [(nobody.clone(), None, alone.clone(), "event".into())]);
+        assert_eq!(pr_rows(&scene, key), [(nobody.clone(), None, alone.clone(), "event".into())]);
         let html = page(&scene, key);
         assert!(html.contains("is waiting for its pull request event") && html.contains(&alone), "{html}");
         assert!(html.contains(&nobody), "{html}");
     }
-    assert_eq!(told(&scene, &keys[1]), [], "the last push under an id is the one that waits");
+    assert_eq!(pr_rows(&scene, &keys[1]), [], "the last push under an id is the one that waits");
 
     // More than a page holds.
     for n in 1..=5 {
         let event = proposal(&scene, &author, &format!("{n:040}"), 1618, &[]);
         assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
     }
-    assert_eq!(told(&scene, &keys[0]).len(), 6);
+    assert_eq!(pr_rows(&scene, &keys[0]).len(), 6);
     let html = page(&scene, &keys[0]);
     assert_eq!(html.matches("is waiting for its commit").count(), 3);
     assert!(html.contains("6 pull requests are incomplete"), "{html}");
@@ -133,8 +133,8 @@ fn git_push_arrives_no_pr_event_then_the_event_completes_it(
     let (mut scene, author, commit) = scene(engine);
     let key = scene.owner.clone();
     let event = proposal(&scene, &author, &commit, 1618, &[]);
-    let told = scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
-    assert!(told.contains("awaiting PR event"), "{told}");
+    let rows = scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert!(rows.contains("awaiting PR event"), "{told}");
     assert!(!scene.refs(&key, "demo").iter().any(|(name, _)| name.starts_with("refs/nostr/")));
     let into = scene.git.fresh_dir();
     scene.git.ok(&into, &["init", "-q"]);
@@ -242,7 +242,7 @@ fn unsigned_bytes_have_a_budget(#[values(Engine::Sqlite, Engine::Postgres)] engi
     let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "20KiB").start());
     let key = scene.owner.clone();
     scene.served(&key, "demo", &[]);
-    let mut told = String::new();
+    let mut rows = String::new();
     for n in 0..20_u32 {
         let noise: String =
             (0..4096_u32).map(|i| char::from(33 + (i.wrapping_mul(7919 + n * 31) % 90) as u8)).collect();
@@ -250,11 +250,11 @@ fn unsigned_bytes_have_a_budget(#[values(Engine::Sqlite, Engine::Postgres)] engi
         let pushed =
             scene.git.run(&scene.work, &["push", &scene.url(&key, "demo"), &format!("{commit}:refs/nostr/{n:064x}")]);
         if !pushed.status.success() {
-            told = String::from_utf8_lossy(&pushed.stderr).into_owned();
+            rows = String::from_utf8_lossy(&pushed.stderr).into_owned();
             break;
         }
     }
-    assert!(told.contains("waiting for their events") || told.contains("limit"), "{told}");
+    assert!(rows.contains("waiting for their events") || rows.contains("limit"), "{told}");
     scene.assert_healthy();
 }
 

@@ -53,8 +53,8 @@ fn pushes_at_once_share_the_quota_of_their_key(#[values(Engine::Sqlite, Engine::
     let taken = done.iter().filter(|output| output.status.success()).count();
     assert_eq!(taken, 1, "{done:?}");
     for output in done.iter().filter(|output| !output.status.success()) {
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("quota") || told.contains("larger than"), "{told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(reported.contains("quota") || reported.contains("larger than"), "{reported}");
     }
     let charged = "SELECT count(*) FROM nostr_keys WHERE repo_bytes > 900000 AND repo_bytes <= 1245000";
     assert_eq!(query(&scene.server, charged), "1");
@@ -91,9 +91,9 @@ fn what_a_dead_server_reserved_is_free_again(#[values(Engine::Sqlite, Engine::Po
     let large = scene.git.commit_file(&scene.work, "noise", noise(3, 400_000), "a large file");
     scene.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &large)], Some("main")));
     scene.server.restart_with_failpoint(abide_core::failpoint::PUSH_INTENT_COMMITTED);
-    let told = scene.push_fails(&owner, "demo", &["main"]);
+    let reported = scene.push_fails(&owner, "demo", &["main"]);
     scene.server.wait_exit();
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM quota_reservations"), "1", "{told}");
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM quota_reservations"), "1", "{reported}");
     scene.server.restart();
     assert_eq!(query(&scene.server, "SELECT count(*) FROM quota_reservations"), "0");
     scene.push(&owner, "demo", &["main"]);

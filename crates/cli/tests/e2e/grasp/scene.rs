@@ -7,10 +7,10 @@ use abide_testkit::{Engine, GitClient, Key, Nostr, Server, http};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What clients look for in the answer to an event that waits.
+/// Text that clients look for in the answer to a waiting event.
 pub const WAITS: &str = "purgatory: won't be served until git data arrives";
 
-/// What every scenario starts from.
+/// Common start of every scenario.
 pub struct Scene {
     pub server: Server,
     pub relay: Nostr,
@@ -73,9 +73,9 @@ impl Scene {
         let mut args = vec!["push", &url];
         args.extend(refs);
         let pushed = self.git.run(&self.work, &args);
-        let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
-        assert!(pushed.status.success(), "{told}\n{}", self.server.log());
-        told
+        let reported = String::from_utf8_lossy(&pushed.stderr).into_owned();
+        assert!(pushed.status.success(), "{reported}\n{}", self.server.log());
+        reported
     }
 
     /// Pushes to a key's repository; fails, and returns what git said.
@@ -107,7 +107,7 @@ impl Scene {
         !self.relay.req(&[json!({ "ids": [event.id.to_hex()] })]).is_empty()
     }
 
-    /// What the API says about a key's repository.
+    /// The API's status of a key's repository.
     pub fn status(&self, key: &Key, identifier: &str) -> http::Response {
         http::get(self.server.http_addr(), &format!("/api/v3/grasp/{}/{identifier}/status", npub(key)), None)
     }

@@ -83,8 +83,8 @@ fn git_push_arrives_no_matching_event(#[values(Engine::Sqlite, Engine::Postgres)
     let key = scene.owner.clone();
     scene.served(&key, "demo", &[]);
     let second = scene.git.commit_file(&scene.work, "a", "a", "second");
-    let told = scene.push_fails(&key, "demo", &["main"]);
-    assert!(told.contains("no authorised state") && told.contains("[remote rejected]"), "{told}");
+    let reported = scene.push_fails(&key, "demo", &["main"]);
+    assert!(reported.contains("no authorised state") && reported.contains("[remote rejected]"), "{reported}");
     assert!(scene.refs(&key, "demo").iter().all(|(_, oid)| *oid == scene.first));
     let foreign = scene.push_fails(&key, "demo", &["main:refs/pull/1/head"]);
     assert!(foreign.contains("foreign ref"), "{foreign}");

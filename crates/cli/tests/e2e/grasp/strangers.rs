@@ -112,7 +112,7 @@ fn repositories_of_strangers_are_counted_by_address_and_in_all(
     scene.announce(&Key::new(3), "one", &[]);
     let third = scene.announcement(&Key::new(4), now(), "one", &[]);
     let refused = scene.relay.publish(&third);
-    let rule = "rate-limited: quota: 2 of 2 repositories were announced from this address today";
+    let rule = "rate-limited: quota: 2 of 2 repositories were announced from this IP address today";
     assert!(!refused.0 && refused.1.starts_with(rule), "{refused:?}");
     let newer = scene.announcement(&owner, now(), "one", &[]);
     assert!(scene.relay.publish(&newer).0, "what is here already goes on");
@@ -146,14 +146,14 @@ fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)
     };
     let large = scene.git.commit_file(&scene.work, "large", noise(1, 200_000), "large");
     scene.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &large)], Some("main")));
-    let told = scene.push_fails(&owner, "demo", &["main"]);
-    assert!(told.contains("quota") || told.contains("larger than"), "{told}");
+    let reported = scene.push_fails(&owner, "demo", &["main"]);
+    assert!(reported.contains("quota") || reported.contains("larger than"), "{reported}");
     assert_eq!(scene.refs(&owner, "demo")[0].1, scene.first);
     // As a pull request to somebody else it is theirs all the same.
     let proposed = owner.event(now(), 1618, &[&["a", &victim.coordinate("mine")], &["c", &large]], "");
     scene.state_waits(&proposed);
-    let told = scene.push_fails(&victim, "mine", &[&format!("main:refs/nostr/{}", proposed.id)]);
-    assert!(told.contains("quota") || told.contains("larger than"), "{told}");
+    let reported = scene.push_fails(&victim, "mine", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    assert!(reported.contains("quota") || reported.contains("larger than"), "{reported}");
 
     scene.git.ok(&scene.work, &["reset", "-q", "--hard", &scene.first]);
     let small = scene.git.commit_file(&scene.work, "small", "small", "small");

@@ -110,8 +110,8 @@ fn a_push_under_a_waiting_state_is_refused(#[values(Engine::Sqlite, Engine::Post
     let next = state(&owner, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
     scene.state_waits(&next);
     suspend(&scene, &owner);
-    let told = scene.push_fails(&owner, "demo", &["main"]);
-    assert!(told.contains("suspended: the account of the key that owns this repository"), "{told}");
+    let reported = scene.push_fails(&owner, "demo", &["main"]);
+    assert!(reported.contains("suspended: the account of the key that owns this repository"), "{reported}");
     assert!(!scene.is_served(&next));
     readmit(&scene);
     scene.push(&owner, "demo", &["main"]);
@@ -132,8 +132,8 @@ fn a_repository_of_a_suspended_owner_takes_nothing_from_anybody(
     assert!(!accepted && text.starts_with("blocked: the account of the repository's owner"), "{text}");
     let proposed = format!("main:refs/nostr/{}", "ab".repeat(32));
     for refs in [&["main"][..], &[proposed.as_str()], &[":main"]] {
-        let told = scene.push_fails(&owner, "demo", refs);
-        assert!(told.contains("suspended"), "{told}");
+        let reported = scene.push_fails(&owner, "demo", refs);
+        assert!(reported.contains("suspended"), "{reported}");
     }
     assert_eq!(scene.refs(&owner, "demo")[0].1, scene.first);
 }
@@ -155,8 +155,8 @@ fn a_suspended_maintainer_allows_nothing_in_the_repositories_of_others(
     let waits = state(&helper, now() - 2, "demo", refs, Some("main"));
     scene.state_waits(&waits);
     suspend(&scene, &helper);
-    let told = scene.push_fails(&owner, "demo", &["main"]);
-    assert!(told.contains("no authorised state"), "{told}");
+    let reported = scene.push_fails(&owner, "demo", &["main"]);
+    assert!(reported.contains("no authorised state"), "{reported}");
     assert_blocked(&scene.say(&state(&helper, now() - 1, "demo", refs, Some("main"))));
     // The owner goes on.
     let own = state(&owner, now(), "demo", refs, Some("main"));
@@ -177,8 +177,8 @@ fn the_commit_of_a_waiting_pull_request_is_refused(#[values(Engine::Sqlite, Engi
     let proposed = helper.event(now(), 1618, &[&["a", &owner.coordinate("demo")], &["c", &second]], "");
     scene.state_waits(&proposed);
     suspend(&scene, &helper);
-    let told = scene.push_fails(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
-    assert!(told.contains("suspended: the account of the key that signed this"), "{told}");
+    let reported = scene.push_fails(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    assert!(reported.contains("suspended: the account of the key that signed this"), "{reported}");
     assert!(!scene.is_served(&proposed));
 }
 
@@ -258,8 +258,8 @@ fn the_key_of_an_account_that_was_deleted_while_suspended_stays_refused(
     for event in [&announced, &state, &issue, &patch, &pull, &deletion] {
         assert_blocked(&scene.relay.publish(event));
     }
-    let told = scene.push_fails(&owner, "demo", &[&format!("{second}:refs/nostr/{}", proposed.id)]);
-    assert!(told.contains("suspended"), "{told}");
+    let reported = scene.push_fails(&owner, "demo", &[&format!("{second}:refs/nostr/{}", proposed.id)]);
+    assert!(reported.contains("suspended"), "{reported}");
     let relay = scene.server.url().replacen("http", "ws", 1);
     assert_blocked(&scene.relay.auth(&member, &relay));
 

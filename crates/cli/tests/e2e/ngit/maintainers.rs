@@ -1,4 +1,4 @@
-//! What two maintainers do together.
+//! Work of two maintainers.
 
 use super::Published;
 use super::person::Person;

@@ -49,7 +49,7 @@ impl Published {
         listed.lines().filter_map(pair).collect()
     }
 
-    /// What a ref points at, if it is there.
+    /// Target of a ref, if it exists.
     fn at(&self, name: &str) -> Option<String> {
         self.refs().into_iter().find_map(|(found, oid)| (found == name).then_some(oid))
     }

@@ -1,4 +1,4 @@
-//! What an owner does alone.
+//! Work of an owner alone.
 
 use super::Published;
 use super::person::served;

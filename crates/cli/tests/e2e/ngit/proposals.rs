@@ -1,4 +1,4 @@
-//! What others bring: pull requests and issues.
+//! Contributions of others: pull requests and issues.
 
 use super::Published;
 use super::person::{Person, served};

@@ -21,7 +21,7 @@ impl<'a> Browser<'a> {
         Self { server, agent: agent.to_owned(), cookies: RefCell::default() }
     }
 
-    /// What it would send as `Cookie`.
+    /// Value of its `Cookie` header.
     pub fn cookies(&self) -> String {
         let pairs = self.cookies.borrow();
         pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
@@ -115,8 +115,9 @@ impl<'a> Browser<'a> {
         let link = link.unwrap_or_else(|| panic!("no link to {action} with {with:?} on {page}\n{html}"));
         let to = attribute(link, "href").expect("a link leads somewhere");
         let question = self.page(&to);
-        let told = question.split("id=\"consequences\"").nth(1).unwrap_or_else(|| panic!("nothing told\n{question}"));
-        assert!(told.split("</ul>").next().is_some_and(|told| told.contains("<li>")), "{question}");
+        let reported =
+            question.split("id=\"consequences\"").nth(1).unwrap_or_else(|| panic!("nothing told\n{question}"));
+        assert!(reported.split("</ul>").next().is_some_and(|reported| reported.contains("<li>")), "{question}");
         let cancel = question.split("\">Cancel</a>").next().and_then(|before| before.rsplit("href=\"").next());
         let path = |address: &str| address.split(['?', '#']).next().unwrap_or_default().to_owned();
         assert_eq!(cancel.map(path), Some(path(page)), "{question}");

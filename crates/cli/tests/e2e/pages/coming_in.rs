@@ -125,7 +125,7 @@ fn a_wrong_password_and_an_unknown_account_are_answered_alike(
     let said = |login: &str| {
         let answer = browser.submit("/login", "/login", &[("login", login), ("password", "not the password")]);
         let names: Vec<_> = answer.headers.iter().map(|(name, _)| name.clone()).collect();
-        // What was typed is shown again, and the challenge for a key is another one each time; nothing else may differ.
+        // The input is shown again, and the challenge for a key is another one each time; nothing else may differ.
         let html = without_tokens(&answer.text()).replace(&format!("value=\"{login}\""), "value=TYPED");
         let challenge = html.split("name=\"challenge\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
         let html = html.replace(challenge.expect("a challenge"), "CHALLENGE");

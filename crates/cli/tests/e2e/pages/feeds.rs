@@ -39,10 +39,10 @@ fn what_happened_is_read_at_home_in_public_and_beside_each_thing(
 ) {
     let (server, alice, _) = scene(engine);
     let (bob, stranger) = (logged_in(&server, "bob"), Browser::new(&server));
-    let told = ["created", "created branch", "#1 Ink &#38; &#60;b&#62;paper&#60;/b&#62;", "starred"];
+    let reported = ["created", "created branch", "#1 Ink &#38; &#60;b&#62;paper&#60;/b&#62;", "starred"];
     for page in ["/explore/activity", "/alice/tool/activity"] {
         let html = stranger.page(page);
-        for words in told {
+        for words in reported {
             assert!(html.contains(words), "{page} lacks {words}: {html}");
         }
     }
@@ -68,7 +68,7 @@ fn what_happened_is_read_at_home_in_public_and_beside_each_thing(
     assert!(owner.page("/").contains("Where is it?") && owner.page("/alice/tool/activity").contains("Private"));
 }
 
-/// What a feed reader makes of it: Python's XML parser, and the rules of RFC 4287 that readers rely on.
+/// Check by a feed reader: Python's XML parser, and the rules of RFC 4287 that readers rely on.
 const READER: &str = r#"
 import sys, xml.etree.ElementTree as tree, datetime
 A = "{http://www.w3.org/2005/Atom}"

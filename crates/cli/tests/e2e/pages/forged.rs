@@ -91,7 +91,7 @@ pub fn scene(engine: Engine) -> Server {
     server
 }
 
-/// What each form would need to do something, so that only the forgery stops it.
+/// Fields with which each form would succeed, so that only the forgery stops it.
 const FIELDS: [(&str, &str); 19] = [
     ("url", "https://mallory.example/"),
     ("content_type", "json"),

@@ -56,8 +56,8 @@ fn every_link_of_a_governed_repository_works_whatever_it_is_called(
         browser.page(&format!("{home}/blob/main/docs/guide.md"));
         assert!(browser.page(&format!("/{npub}")).contains(&format!("href=\"{home}\"")), "{identifier}");
         assert!(browser.page("/explore").contains(&format!("href=\"{home}\"")), "{identifier}");
-        let told = browser.page("/explore/activity");
-        assert!(told.contains(&format!("href=\"{home}\"")), "{identifier}: {told}");
+        let reported = browser.page("/explore/activity");
+        assert!(reported.contains(&format!("href=\"{home}\"")), "{identifier}: {reported}");
         assert_eq!(browser.get("/explore/atom").status, 200);
     }
 }

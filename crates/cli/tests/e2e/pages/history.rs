@@ -142,8 +142,8 @@ fn head_in_an_address_is_the_default_branch(#[values(Engine::Sqlite, Engine::Pos
     let url = scene.server.http_url("ann", "tool");
     let pushed = scene.ann.git.run(&scene.dir, &["push", &url, "HEAD:refs/heads/HEAD", "HEAD:refs/heads/HEAD2/x"]);
     if !pushed.status.success() {
-        let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
-        assert!(told.contains("HEAD"), "{told}");
+        let reported = String::from_utf8_lossy(&pushed.stderr).into_owned();
+        assert!(reported.contains("HEAD"), "{reported}");
         return;
     }
     everything("on main");

@@ -11,7 +11,7 @@ use serde_json::json;
 /// Breaks out of text, of both kinds of attributes, and of a comment.
 const MARKUP: &str = "--><script>alert(1)</script><img src=x onerror=alert(2)>\"'><b>";
 
-/// What Markdown must not let through.
+/// Markup that Markdown must not let through.
 const TRICKS: &str = "<script>alert(1)</script> <img src=x onerror=alert(2)> <a href=\"javascript:alert(3)\">x</a> \
     <svg onload=alert(5)> <iframe src=//x></iframe> <form action=/logout><button>z</button></form> \
     <p style=\"position:fixed\">w</p>\n\n[y](javascript:alert(4)) #12 @carol";

@@ -19,7 +19,7 @@ pub fn field(html: &str, action: &str, name: &str) -> String {
     value.split('"').next().unwrap_or_default().to_owned()
 }
 
-/// What an extension signs for a form.
+/// Event that an extension signs for a form.
 pub fn proof(server: &Server, key: &Key, path: &str, challenge: &str) -> String {
     let url = format!("{}{path}", server.url());
     let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"], &["challenge", challenge]];

@@ -84,7 +84,7 @@ fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engin
     let foreign = bob.submit("/notifications?all=1", "/notifications", &[("back", "https://evil.example/")]);
     assert_eq!(location(&foreign), "/notifications");
 
-    // What happens to the repository itself is opened by a button.
+    // Notifications about the repository itself are opened by a button.
     let renamed =
         http::patch(server.http_addr(), "/api/v3/repos/alice/tool", Some(&alice.token), &json!({ "name": "gadget" }));
     assert_eq!(renamed.status, 200, "{}", renamed.text());

@@ -1,4 +1,4 @@
-//! What is announced and not served yet: which half is missing, told to everyone, and to operators in all.
+//! Announced repositories that are not served yet: the missing half, for everyone, and all of them for operators.
 
 use super::browser::Browser;
 use super::logged_in;

@@ -73,13 +73,13 @@ fn deleting_a_comment_is_asked_and_leads_back_to_the_same_page_of_the_issue(
 fn deleting_labels_and_milestones_is_asked(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = scene(engine);
     let (carol, eve) = (logged_in(&server, "carol"), logged_in(&server, "eve"));
-    for (page, table, thing, told) in [
+    for (page, table, thing, reported) in [
         ("/carol/demo/labels", "labels", "a&#38;b &#60;b&#62;", "removed from every issue"),
         ("/carol/demo/milestones", "milestones", "v1", "It is removed from 1 issue."),
     ] {
         let remove = format!("{page}/remove");
         let question = carol.question(page, &remove, "");
-        assert!(question.contains(thing) && question.contains(told), "{question}");
+        assert!(question.contains(thing) && question.contains(reported), "{question}");
         assert_eq!(count(&server, table), "1", "asking deletes nothing");
         assert_eq!(carol.post(&remove, &[("label", LABEL), ("number", "1")]).status, 403);
         assert_eq!(location(&carol.submit_in(&question, &remove, "", &[])), format!("{page}?done=removed"));

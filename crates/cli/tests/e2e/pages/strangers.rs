@@ -85,7 +85,7 @@ fn a_filter_that_does_not_exist_is_named(#[values(Engine::Sqlite, Engine::Postgr
     {
         let answer = abide_testkit::http::get(server.http_addr(), &format!("/api/v3{path}"), None);
         assert_eq!(answer.status, 422, "{path}");
-        let told = answer.text();
-        assert!(told.contains(&format!("`{name}` is not a filter; known filters are ")), "{told}");
+        let reported = answer.text();
+        assert!(reported.contains(&format!("`{name}` is not a filter; known filters are ")), "{reported}");
     }
 }

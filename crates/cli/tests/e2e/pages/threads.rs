@@ -203,7 +203,7 @@ fn of_large_comments_the_newest_are_read_and_shown(#[values(Engine::Sqlite, Engi
     };
     keep(&world.server, std::slice::from_ref(&issue));
     keep(&world.server, &(10..20).map(comment).collect::<Vec<_>>());
-    // Whoever reads one of the others says so in the log.
+    // A read of one of the others is logged.
     query(
         &world.server,
         &format!("UPDATE nostr_events SET json = json || 'x' WHERE kind = 1111 AND created_at < {}", world.at + 16),

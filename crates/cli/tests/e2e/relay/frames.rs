@@ -1,4 +1,4 @@
-//! What is said wrongly is answered, and the conversation goes on.
+//! Malformed messages are answered, and the connection stays open.
 
 use super::Scene;
 use abide_nostr::nip19;

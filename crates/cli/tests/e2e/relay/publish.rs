@@ -1,4 +1,4 @@
-//! What is taken, and why the rest is not.
+//! Accepted events, and the reasons of refusals.
 
 use super::{Scene, store};
 use crate::support::query;

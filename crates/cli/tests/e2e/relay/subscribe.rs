@@ -54,11 +54,11 @@ fn every_condition_of_a_filter_is_kept(#[values(Engine::Sqlite, Engine::Postgres
     let two = bob.event(scene.now - 10, 1621, &[&["a", &scene.repo], &["t", "bug"]], "two");
     let three = carol.event(scene.now, 1630, &[&["a", &scene.repo], &["e", &one.id.to_hex()]], "");
     store(&scene.server, &[one.clone(), two.clone(), three.clone()]);
-    // What another node stores is passed on live as well, perhaps before the stored ones have all come.
+    // Events that another node stores are passed on live as well, perhaps before all stored ones have come.
     let mut found = |filter: Value| {
-        let mut told = client.req(&[filter]);
-        told.sort_by_key(|event| std::cmp::Reverse(event.created_at));
-        told
+        let mut reported = client.req(&[filter]);
+        reported.sort_by_key(|event| std::cmp::Reverse(event.created_at));
+        reported
     };
     assert_eq!(found(json!({"ids": [one.id, three.id]})), [three.clone(), one.clone()]);
     assert_eq!(found(json!({"authors": [bob.public()], "kinds": [1621]})), [two.clone(), one.clone()]);
@@ -81,7 +81,7 @@ fn a_page_of_large_events_comes_whole(#[values(Engine::Sqlite, Engine::Postgres)
         .map(|n| Key::new(2).event(scene.now - n, 1617, &[&["a", &scene.repo]], &format!("{n} {text}")))
         .collect();
     store(&scene.server, &patches);
-    let mut told = client.req(&[json!({"kinds": [1617]})]);
-    told.sort_by_key(|event| std::cmp::Reverse(event.created_at));
-    assert_eq!(told, patches);
+    let mut reported = client.req(&[json!({"kinds": [1617]})]);
+    reported.sort_by_key(|event| std::cmp::Reverse(event.created_at));
+    assert_eq!(reported, patches);
 }

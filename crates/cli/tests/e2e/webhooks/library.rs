@@ -35,7 +35,7 @@ impl Library {
         Self { child, said, url }
     }
 
-    /// What it took next.
+    /// The next received delivery.
     fn next(&mut self) -> Value {
         line(&mut self.said)
     }

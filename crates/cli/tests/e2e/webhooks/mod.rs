@@ -1,4 +1,4 @@
-//! Webhooks, from the request that adds one to the receiver that is told.
+//! Webhooks, from the request that adds one to the receiver of its deliveries.
 
 mod library;
 mod pages;
@@ -26,7 +26,7 @@ fn may_send(server: ServerBuilder) -> ServerBuilder {
     server.env("ABIDE_OUTBOUND__ALLOW", "127.0.0.1")
 }
 
-/// alice with a repository, and someone to be told about it.
+/// alice with a repository, and a receiver of its deliveries.
 struct Scene {
     server: Server,
     alice: Person,

@@ -106,7 +106,7 @@ fn a_suspended_hook_says_so_and_when_it_is_tried_next(#[values(Engine::Sqlite, E
         assert!(html.contains(words), "{words} in {html}");
     }
     assert_eq!(scene.receiver.of("star").len(), 2, "nothing is tried meanwhile");
-    let told = "SELECT count(*) FROM domain_events WHERE kind = 'webhook_suspended' AND NOT public";
-    assert_eq!(query(&scene.server, told), "1");
+    let reported = "SELECT count(*) FROM domain_events WHERE kind = 'webhook_suspended' AND NOT public";
+    assert_eq!(query(&scene.server, reported), "1");
     assert!(browser.page("/alice/project/settings/audit").contains("suspended: too many deliveries failed in a row"));
 }

@@ -1,4 +1,4 @@
-//! Someone who is told things by a webhook. Each request is written down before it is answered.
+//! Receiver of webhook deliveries. Each request is written down before it is answered.
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What was received.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Got {
     pub event: String,
@@ -22,7 +22,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers everything with 200 until told otherwise.
+    /// Answers everything with 200 unless set otherwise.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let at = listener.local_addr().expect("it is bound");
@@ -50,7 +50,7 @@ impl Receiver {
         self.got.lock().expect("nobody panics in here").clone()
     }
 
-    /// Those of one event.
+    /// Requests of one event.
     pub fn of(&self, event: &str) -> Vec<Got> {
         self.got().into_iter().filter(|got| got.event == event).collect()
     }

@@ -1,4 +1,4 @@
-//! A server that dies while it tells someone tells them again, under the same id; two servers tell everything once.
+//! A server that dies during a delivery repeats it under the same id; two servers send each delivery once.
 
 use super::{SOON, may_send, scene, scene_of};
 use crate::nodes::Second;
@@ -98,7 +98,7 @@ fn commits_that_are_gone_when_a_push_is_sent_are_told_in_the_words_of_its_event(
     git.ok(&tree, &["push", &url, "main"]);
     scene.hook(&["push", "star"]);
     eventually(SOON, || scene.receiver.of("ping").len() == 1);
-    // What cannot be told yet keeps the rest waiting.
+    // A delivery that cannot be built yet keeps the rest waiting.
     scene.receiver.answer(503);
     scene.stars(1);
     eventually(SOON, || query(&scene.server, "SELECT status FROM webhook_deliveries WHERE kind = 'star'") == "503");
@@ -112,9 +112,12 @@ fn commits_that_are_gone_when_a_push_is_sent_are_told_in_the_words_of_its_event(
     scene.receiver.answer(200);
     query(&scene.server, "UPDATE webhooks SET next_at = 0");
     eventually(SOON, || scene.receiver.of("push").len() == 1);
-    let told = &scene.receiver.of("push")[0].body;
-    assert_eq!((&told["head_commit"]["id"], told["commits"].as_array().map(Vec::len)), (&json!(second), Some(1)));
-    let commit = &told["commits"][0];
+    let reported = &scene.receiver.of("push")[0].body;
+    assert_eq!(
+        (&reported["head_commit"]["id"], reported["commits"].as_array().map(Vec::len)),
+        (&json!(second), Some(1))
+    );
+    let commit = &reported["commits"][0];
     assert_eq!((&commit["message"], &commit["added"]), (&json!("second"), &json!([])), "{commit}");
     assert!(commit["author"]["email"].is_string() && commit["committer"]["name"].is_string(), "{commit}");
 }

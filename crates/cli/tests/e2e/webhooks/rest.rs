@@ -111,22 +111,22 @@ fn what_a_payload_says_of_a_repository_is_what_the_api_says(
     scene.must("POST", "/repos/alice/project/issues", new);
     scene.must("POST", "/repos/alice/project/issues/1/comments", json!({ "body": "Really?" }));
     eventually(SOON, || scene.receiver.of("issue_comment").len() == 1);
-    let told = scene.receiver.of("issue_comment").remove(0).body;
+    let reported = scene.receiver.of("issue_comment").remove(0).body;
     let mut repository = scene.must("GET", "/repos/alice/project", json!({}));
-    // What depends on who asks is not told.
+    // Fields that depend on the reader are left out.
     repository.as_object_mut().expect("an object").remove("permissions");
-    assert_eq!(told["repository"], repository);
-    assert_eq!(told["issue"], scene.must("GET", "/repos/alice/project/issues/1", json!({})));
+    assert_eq!(reported["repository"], repository);
+    assert_eq!(reported["issue"], scene.must("GET", "/repos/alice/project/issues/1", json!({})));
     let comments = scene.must("GET", "/repos/alice/project/issues/1/comments", json!({}));
-    assert_eq!(told["comment"], comments[0]);
+    assert_eq!(reported["comment"], comments[0]);
     let mut sender = scene.must("GET", "/users/alice", json!({}));
     let simple = |user: &Value| ["login", "id", "url", "html_url", "type", "site_admin"].map(|name| user[name].clone());
     assert_eq!(
-        simple(&told["sender"]),
+        simple(&reported["sender"]),
         simple(sender.take().as_object().map(|map| json!(map)).as_ref().expect("an object"))
     );
     let labeled = scene.receiver.got().into_iter().find(|got| got.body["action"] == "labeled").expect("it was told");
-    assert_eq!(labeled.body["label"], told["issue"]["labels"][0]);
+    assert_eq!(labeled.body["label"], reported["issue"]["labels"][0]);
 }
 
 #[rstest]
@@ -163,13 +163,13 @@ fn hooks_are_for_administrators_and_belong_to_one_repository(
 #[case::decimal("http://3232235521/", "a private address")]
 #[case::scheme("gopher://example.org/", "must start with http")]
 #[case::user("https://a:b@example.org/", "user name or password")]
-fn an_address_that_must_not_be_sent_to_is_refused_with_its_reason(#[case] url: &str, #[case] told: &str) {
+fn an_address_that_must_not_be_sent_to_is_refused_with_its_reason(#[case] url: &str, #[case] reported: &str) {
     let scene = scene(Engine::Sqlite);
     let refused = scene.api("POST", HOOKS, json!({ "config": { "url": url } }));
     assert_eq!(refused.status, 422);
     let error = &refused.json()["errors"][0];
     assert_eq!((&error["resource"], &error["field"]), (&json!("Hook"), &json!("url")));
-    assert!(error["message"].as_str().is_some_and(|message| message.contains(told)), "{error}");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains(reported)), "{error}");
     let insecure = json!({ "config": { "url": scene.receiver.url(), "insecure_ssl": 1 } });
     assert_eq!(scene.api("POST", HOOKS, insecure).json()["errors"][0]["field"], "insecure_ssl");
     assert_eq!(query(&scene.server, "SELECT count(*) FROM webhooks"), "0");

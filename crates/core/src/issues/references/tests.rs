@@ -7,11 +7,11 @@ fn people(text: &str) -> Vec<String> {
 }
 
 fn issues(text: &str) -> Vec<String> {
-    let told = |reference: Reference| {
+    let shown = |reference: Reference| {
         let slug = reference.repo.map(|(owner, name)| format!("{owner}/{name}")).unwrap_or_default();
         format!("{slug}#{}{}", reference.number, if reference.closes { "!" } else { "" })
     };
-    in_markdown(text).issues.into_iter().map(told).collect()
+    in_markdown(text).issues.into_iter().map(shown).collect()
 }
 
 #[rstest]

@@ -20,7 +20,7 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
         proved: check(forge, answer)?,
         mode: forge.settings().signup.mode,
         sign_ups: throttle::limit(sign_up::SCOPE, forge.settings().signup.by_ip()),
-        place: throttle::place(ip),
+        network: throttle::network(ip),
         full: full(forge),
         ip,
     };
@@ -53,8 +53,8 @@ fn full(forge: &Forge) -> Option<(u64, u64)> {
 
 /// Counts an attempt before any check, together with password attempts.
 async fn count(forge: &Forge, ip: Option<IpAddr>) -> Result<(), NostrError> {
-    let unit = (throttle::limit(login::BY_PLACE, forge.settings().login.by_ip()), throttle::place(ip));
-    let hit = forge.store().write(unit, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
+    let unit = (throttle::limit(login::BY_NETWORK, forge.settings().login.by_ip()), throttle::network(ip));
+    let hit = forge.store().write(unit, |tx, (limit, network)| Box::pin(throttles::hit(tx, *limit, network)));
     match hit.await.map_err(|error: StoreError| NostrError::from(error))? {
         Some(retry_after) => Err(NostrError::Throttled { retry_after }),
         None => Ok(()),
@@ -66,7 +66,7 @@ struct Unit {
     proved: Proved,
     mode: SignUpMode,
     sign_ups: Limit,
-    place: String,
+    network: String,
     /// Free and required percentage of a disk that is too full for a new account.
     full: Option<(u64, u64)>,
     ip: Option<IpAddr>,
@@ -80,7 +80,7 @@ struct Known {
 /// Uses up the proof and finds or creates the account.
 async fn admit(tx: &mut Tx, unit: &Unit) -> Result<Known, NostrError> {
     use_up(tx, &unit.proved).await?;
-    throttles::forgive(tx, login::BY_PLACE, &unit.place).await?;
+    throttles::forgive(tx, login::BY_NETWORK, &unit.network).await?;
     let npub = unit.proved.npub();
     let found = user_keys::by_npub(tx, &npub).await?;
     let account = match &found {
@@ -104,7 +104,7 @@ async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> 
     if let Some((free_percent, reserve)) = unit.full {
         return Err(Fault::DiskFull { free_percent, reserve }.into());
     }
-    if let Some(retry_after) = throttles::hit(tx, unit.sign_ups, &unit.place).await? {
+    if let Some(retry_after) = throttles::hit(tx, unit.sign_ups, &unit.network).await? {
         return Err(NostrError::Throttled { retry_after });
     }
     let id = nostr::repos::user_for(tx, npub).await?;

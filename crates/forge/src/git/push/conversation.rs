@@ -226,11 +226,11 @@ impl Stopped {
 
     /// A fault of ours before the first ref was touched.
     pub(crate) fn fault(fault: &Fault, rest: Rest) -> Self {
-        Self { reason: Self::told(fault, "the server failed; nothing was changed, try again later"), rest }
+        Self { reason: Self::reason_for(fault, "the server failed; nothing was changed, try again later"), rest }
     }
 
     /// Logs an internal failure in full and reports it to the client in short.
-    pub(crate) fn told(fault: &Fault, short: &str) -> String {
+    pub(crate) fn reason_for(fault: &Fault, short: &str) -> String {
         match fault {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
             _ => {
@@ -296,10 +296,10 @@ async fn run(
             client.warn(&committed.verdicts).await;
             Ok((committed.verdicts.results(), Rest::Read))
         }
-        Ok(Err(fault)) => Err(Stopped { reason: Stopped::told(&fault, Stopped::UNCERTAIN), rest: Rest::Read }),
+        Ok(Err(fault)) => Err(Stopped { reason: Stopped::reason_for(&fault, Stopped::UNCERTAIN), rest: Rest::Read }),
         Err(error) => {
             let fault = Fault::Internal(format!("the push's task ended early: {error}"));
-            Err(Stopped { reason: Stopped::told(&fault, Stopped::UNCERTAIN), rest: Rest::Read })
+            Err(Stopped { reason: Stopped::reason_for(&fault, Stopped::UNCERTAIN), rest: Rest::Read })
         }
     }
 }
@@ -454,22 +454,22 @@ mod tests {
 
     #[test]
     fn a_push_that_ends_early_is_refused_in_the_form_that_the_client_reads() {
-        let told = |buffered: &[u8], said: &Capabilities| {
+        let reply = |buffered: &[u8], said: &Capabilities| {
             String::from_utf8(refusal(buffered, said.clone(), "no more").to_vec()).unwrap()
         };
         let none = Capabilities::default();
         let banded = commands("report-status side-band-64k");
         // Each ref, in the band for data.
-        let whole = told(&banded, &none);
+        let whole = reply(&banded, &none);
         assert!(whole.contains("\u{1}") && whole.contains("ng refs/heads/a no more"), "{whole}");
-        assert!(told(&commands("report-status"), &none).contains("ng refs/heads/a no more"));
+        assert!(reply(&commands("report-status"), &none).contains("ng refs/heads/a no more"));
         // The band for errors, where not all commands are here.
-        let part = told(&banded[..banded.len() - 4], &none);
+        let part = reply(&banded[..banded.len() - 4], &none);
         assert!(part.contains("\u{3}no more") && !part.contains("ERR"), "{part}");
         let said = Capabilities { side_band_64k: true, ..Capabilities::default() };
-        assert!(told(b"0032rest", &said).contains("\u{3}no more"), "the first command was taken before");
+        assert!(reply(b"0032rest", &said).contains("\u{3}no more"), "the first command was taken before");
         // A client that has said nothing waits for anything.
-        assert_eq!(told(b"", &none), "000fERR no more");
-        assert_eq!(told(&banded[..30], &none), "000fERR no more");
+        assert_eq!(reply(b"", &none), "000fERR no more");
+        assert_eq!(reply(&banded[..30], &none), "000fERR no more");
     }
 }

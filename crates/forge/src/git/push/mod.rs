@@ -16,7 +16,7 @@ mod details;
 mod own;
 mod verdicts;
 
-use super::{ProtocolVersion, Told, Transport, fetch, moved_hint};
+use super::{ProtocolVersion, RefList, Transport, fetch, moved_hint};
 use crate::open::{Coordinate, RepoLocator, judge, judge_decision, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::RepoId;
@@ -63,25 +63,25 @@ enum Target {
 pub async fn admit(
     forge: &Forge,
     caller: &Caller,
-    door: &RepoLocator,
+    locator: &RepoLocator,
     transport: Transport,
 ) -> Result<PushAdmission, Access> {
     caller.ensure_scope(Scope::Repo)?;
     let admission = |target, hint| PushAdmission { target, hint, caller: caller.clone(), transport };
-    if let RepoLocator::Nostr { owner, identifier } = door {
-        let place = Coordinate { owner: *owner, identifier: identifier.clone() };
-        return Ok(admission(signed_target(forge, place).await?, None));
+    if let RepoLocator::Nostr { owner, identifier } = locator {
+        let coordinate = Coordinate { owner: *owner, identifier: identifier.clone() };
+        return Ok(admission(signed_target(forge, coordinate).await?, None));
     }
-    let repo = open(forge, caller, door, Action::RepoRead).await?;
-    let hint = moved_hint(forge, door, &repo, transport);
+    let repo = open(forge, caller, locator, Action::RepoRead).await?;
+    let hint = moved_hint(forge, locator, &repo, transport);
     if repo.governance == Governance::Nostr {
         if let Actor::User { suspended: true, .. } = caller.actor {
             return Err(Access::Denied(DenyCode::Suspended));
         }
         let found = nostr::repos::coordinate(&mut *forge.store().read().await?, repo.id).await?;
         let (owner, identifier) = found.ok_or(Access::NotFound)?;
-        let place = Coordinate { owner: PublicKey::from_byte_array(owner), identifier };
-        return Ok(admission(signed_target(forge, place).await?, hint));
+        let coordinate = Coordinate { owner: PublicKey::from_byte_array(owner), identifier };
+        return Ok(admission(signed_target(forge, coordinate).await?, hint));
     }
     judge(caller, Some(repo.clone()), Action::GitPush)?;
     Ok(admission(Target::Account(repo), hint))
@@ -101,7 +101,11 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
 }
 
 /// First response to the client.
-pub async fn advertisement(forge: &Forge, admission: &PushAdmission, version: ProtocolVersion) -> Result<Told, Fault> {
+pub async fn advertisement(
+    forge: &Forge,
+    admission: &PushAdmission,
+    version: ProtocolVersion,
+) -> Result<RefList, Fault> {
     match &admission.target {
         Target::Account(repo) | Target::Signed { repo: Some(repo), .. } => {
             fetch::push_advertisement(forge, repo, version).await

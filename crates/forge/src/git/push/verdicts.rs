@@ -36,7 +36,7 @@ impl Verdicts {
     }
 
     /// Notes which refs that were to be deleted were not among these, once all is done. A signed state can ask for more than the
-    /// commands of a push, so on that road this only tells the client.
+    /// commands of a push, so over git this only informs the client.
     pub(crate) fn note_gone(&mut self, refs: &Refs) {
         for (gone, update) in self.gone.iter_mut().zip(&self.updates) {
             *gone = update.is_delete() && At(refs).get(update.name.as_str()).is_none();

@@ -108,7 +108,7 @@ pub(super) async fn comment_of(
     Ok(true)
 }
 
-/// Takes what people wrote out of a draft. The ids that stay tell [`refresh`] what to read.
+/// Takes what people wrote out of a draft. [`refresh`] reads by the remaining ids.
 pub(super) fn blank(said: &mut Json) {
     if said["issue"].is_object() {
         let issue = &mut said["issue"];

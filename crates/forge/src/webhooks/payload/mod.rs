@@ -1,4 +1,4 @@
-//! What is sent, in GitHub's words.
+//! Payloads of deliveries, in GitHub's shapes.
 //!
 //! Everything is as the repository's administrators see it, at the moment in which an event is taken in: about a second
 //! after it happened. Texts that people wrote are those of the first try: a delivery that waits holds none. The API has the
@@ -140,7 +140,7 @@ async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, push: &Push, repo:
     Ok(messages)
 }
 
-/// What a push of one ref says, without its commits.
+/// Payload of a push of one ref, without its commits.
 pub(super) async fn push(
     tx: &mut Tx,
     forge: &Forge,
@@ -154,7 +154,7 @@ pub(super) async fn push(
     Ok(Message::new(Kind::Push, None, payload))
 }
 
-/// What a ping says: which hook it is.
+/// Payload of a ping: the webhook itself.
 pub(super) async fn ping(
     tx: &mut Tx,
     forge: &Forge,

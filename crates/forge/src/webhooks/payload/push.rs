@@ -1,6 +1,6 @@
 //! Pushes: which ref moved, from where to where, and the commits that it brought.
 //!
-//! A transaction has no time to read objects, so a delivery is queued with what the event tells of its commits and
+//! A transaction has no time to read objects, so a delivery is queued with the event's facts about its commits and
 //! completed before its first try. Objects stay for as long as the repository does; of what is gone by then, the event's
 //! own words are sent.
 
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Tags of tags that are followed.
 const TAGS: usize = 5;
 
-/// What is known without looking into the repository.
+/// Fields of the payload that need no look into the repository.
 pub(super) fn draft(forge: &Forge, repo: &Repo, update: &RefUpdate, repository: Json, sender: Json) -> Json {
     let urls = Urls::of(forge, repo);
     let compare = match (update.is_create(), update.is_delete()) {
@@ -82,9 +82,9 @@ fn remembered(urls: &Urls, commit: &PushedCommit) -> Json {
 pub(super) async fn complete(forge: &Forge, repo: RepoId, mut said: Json) -> Result<String, Fault> {
     let found = repos::by_id(&mut *forge.store().read().await?, repo, None).await?;
     if let (Some(repo), Some(update)) = (found, moved(&said)) {
-        // What cannot be read, or not now, is not worth losing the rest for.
+        // Commits that cannot be read are left out; the rest is sent.
         match timeout(PATIENCE, look(forge, repo, update)).await {
-            Ok(Ok(brought)) => brought.tell(&mut said),
+            Ok(Ok(brought)) => brought.add_to(&mut said),
             Ok(Err(error)) => tracing::warn!(error, "the commits of a push could not be read for a webhook"),
             Err(_) => tracing::warn!("reading the commits of a push for a webhook took too long"),
         }
@@ -100,7 +100,7 @@ fn moved(said: &Json) -> Option<RefUpdate> {
     })
 }
 
-/// What a push brought.
+/// Commits of a push.
 struct Brought {
     forced: bool,
     commits: Vec<Json>,
@@ -108,9 +108,9 @@ struct Brought {
 }
 
 impl Brought {
-    fn tell(self, said: &mut Json) {
+    fn add_to(self, said: &mut Json) {
         said["forced"] = self.forced.into();
-        // What is no longer here stays as the event told it.
+        // Commits that are gone stay as the event has them.
         if !self.commits.is_empty() {
             said["commits"] = self.commits.into();
         }
@@ -147,7 +147,7 @@ fn read(
     tip: Option<Oid>,
     limits: CommitLimits,
 ) -> Result<Brought, ReadError> {
-    // A tag may stand for something that is no commit; then there is nothing more to tell.
+    // A tag may stand for something that is no commit; then there are no commits to list.
     let Some(head) = peeled(reader, update.new) else {
         return Ok(Brought { forced: !update.is_create(), commits: Vec::new(), head: None });
     };
@@ -160,13 +160,13 @@ fn read(
         true => tip,
     };
     let brought = match is_branch {
-        // What was there before a rewrite may be gone. Then the new head alone is told.
+        // The commits before a rewrite may be gone. Then the payload has the new head alone.
         true => reader.brought(base, head, limits.commits, limits.walk).unwrap_or_default(),
         false => Vec::new(),
     };
-    let told = |commit: &Commit| shape(reader, urls, commit);
-    let commits = brought.iter().rev().map(told).collect();
-    let head = reader.commit(head).ok().as_ref().map(told);
+    let shaped = |commit: &Commit| shape(reader, urls, commit);
+    let commits = brought.iter().rev().map(shaped).collect();
+    let head = reader.commit(head).ok().as_ref().map(shaped);
     Ok(Brought { forced, commits, head })
 }
 

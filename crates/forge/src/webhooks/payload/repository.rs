@@ -55,7 +55,7 @@ pub(super) fn person(forge: &Forge, id: UserId, name: Option<&Handle>, site_admi
     })
 }
 
-/// What happens by itself, or by its operator's hand, is the server's doing.
+/// Sender of events that a background job or the operator caused.
 pub(super) fn server(forge: &Forge) -> Json {
     json!({
         "login": "abide",

@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// What should be there.
+/// The expected state.
 #[derive(Default)]
 struct Model {
     stars: BTreeSet<(usize, RepoId)>,
@@ -79,31 +79,31 @@ async fn act(world: &World, dice: &mut Dice, model: &mut Model, ids: &[RepoId], 
     let may = |action| open::may(&caller, &repo, action);
     let other = world.account(PEOPLE[dice.roll(PEOPLE.len())]).await;
     let what = dice.roll(14);
-    let told = format!("{} does {what} to {}", PEOPLE[person], repo.slug());
+    let reported = format!("{} does {what} to {}", PEOPLE[person], repo.slug());
     match what {
         0..=2 => {
             let done = star::star(forge, &caller, &repo).await;
-            assert_eq!(done.is_ok(), may(Action::StarCreate), "{told}: {done:?}");
+            assert_eq!(done.is_ok(), may(Action::StarCreate), "{reported}: {done:?}");
             if let Ok(changed) = done {
-                assert_eq!(changed, model.stars.insert((person, id)), "{told}");
+                assert_eq!(changed, model.stars.insert((person, id)), "{reported}");
             }
         }
         3 => {
             if let Ok(changed) = star::unstar(forge, &caller, &repo).await {
-                assert_eq!(changed, model.stars.remove(&(person, id)), "{told}");
+                assert_eq!(changed, model.stars.remove(&(person, id)), "{reported}");
             }
         }
         4..=6 => {
             let level = WatchLevel::ALL[what - 4];
             let done = watch::set(forge, &caller, &repo, level).await;
-            assert_eq!(done.is_ok(), may(Action::WatchSet), "{told}: {done:?}");
+            assert_eq!(done.is_ok(), may(Action::WatchSet), "{reported}: {done:?}");
             if let Ok(changed) = done {
-                assert_eq!(changed, model.watches.insert((person, id), level) != Some(level), "{told}");
+                assert_eq!(changed, model.watches.insert((person, id), level) != Some(level), "{reported}");
             }
         }
         7 => {
             if let Ok(changed) = watch::clear(forge, &caller, &repo).await {
-                assert_eq!(changed, model.watches.remove(&(person, id)).is_some(), "{told}");
+                assert_eq!(changed, model.watches.remove(&(person, id)).is_some(), "{reported}");
             }
         }
         8 => {
@@ -139,22 +139,22 @@ async fn act(world: &World, dice: &mut Dice, model: &mut Model, ids: &[RepoId], 
             }
         },
     }
-    told
+    reported
 }
 
 /// Compares everything with what it should be.
-async fn check(world: &World, model: &Model, ids: &[RepoId], told: &str) {
+async fn check(world: &World, model: &Model, ids: &[RepoId], reported: &str) {
     for &id in ids {
         let repo = world.now(id).await;
         let mut conn = world.rig.store.read().await.expect("readable");
         let starring = stars::of_repo(&mut conn, id, FIRST.into()).await.expect("readable").len() as i64;
         let watching = watches::of_repo(&mut conn, id, FIRST.into()).await.expect("readable").len() as i64;
-        assert_eq!((repo.star_count, repo.watcher_count), (starring, watching), "{told}");
+        assert_eq!((repo.star_count, repo.watcher_count), (starring, watching), "{reported}");
         let watchers = model.watches.iter().filter(|(_, level)| level.watches()).map(|(who, _)| who);
         let expected = (model.counted(model.stars.iter(), id), model.counted(watchers, id));
-        assert_eq!((starring, watching), expected, "{told}");
-        assert_eq!(stars::count_of_repo(&mut conn, id).await.expect("readable"), starring, "{told}");
-        assert_eq!(watches::count_of_repo(&mut conn, id).await.expect("readable"), watching, "{told}");
+        assert_eq!((starring, watching), expected, "{reported}");
+        assert_eq!(stars::count_of_repo(&mut conn, id).await.expect("readable"), starring, "{reported}");
+        assert_eq!(watches::count_of_repo(&mut conn, id).await.expect("readable"), watching, "{reported}");
     }
     let mut viewers = vec![Caller::anonymous(None)];
     for name in PEOPLE {
@@ -166,7 +166,7 @@ async fn check(world: &World, model: &Model, ids: &[RepoId], told: &str) {
             match open::open(world.forge(), viewer, &RepoLocator::Id(id.to_string()), Action::RepoRead).await {
                 Ok(_) => drop(readable.insert(id)),
                 Err(Access::NotFound) => {}
-                Err(other) => panic!("{told}: {other}"),
+                Err(other) => panic!("{reported}: {other}"),
             }
         }
         for (place, name) in PEOPLE.iter().enumerate() {
@@ -175,7 +175,7 @@ async fn check(world: &World, model: &Model, ids: &[RepoId], told: &str) {
             let listed: BTreeSet<_> = list.iter().map(|kept| kept.repo.id).collect();
             let mine = model.stars.iter().filter(|(person, _)| *person == place).map(|(_, id)| *id);
             let expected: BTreeSet<_> = mine.filter(|id| readable.contains(id)).collect();
-            assert_eq!((&listed, total), (&expected, expected.len() as i64), "{told}: {name} to {viewer:?}");
+            assert_eq!((&listed, total), (&expected, expected.len() as i64), "{reported}: {name} to {viewer:?}");
         }
     }
 }

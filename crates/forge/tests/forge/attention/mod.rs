@@ -1,4 +1,4 @@
-//! Stars, watches and follows: who may, what is told, how often, and that the counters are always right.
+//! Stars, watches and follows: permissions, events, rate limits, and that the counters are always right.
 
 mod always;
 mod follows;
@@ -39,7 +39,7 @@ impl World {
         repos::by_id(&mut conn, id, user).await.expect("readable").expect("there")
     }
 
-    /// What the audit log says an account did, the oldest first, and the rows' repositories.
+    /// Audit rows of an account's actions, the oldest first, and the rows' repositories.
     async fn deeds(&self, name: &str) -> Vec<String> {
         let user = self.account(name).await;
         let filter = abide_store::audit::Filter { actor: Some(user.id), ..Default::default() };

@@ -51,10 +51,10 @@ async fn an_event_is_as_public_as_its_repository_was(#[values(Engine::Sqlite, En
     }
     sequencer::catch_up(world.forge()).await.expect("numbered");
     let all = events::after(&mut world.rig.store.read().await.expect("readable"), 0, 100).await.expect("readable");
-    let told: Vec<_> = all.iter().filter(|event| event.kind == "star").collect();
-    assert_eq!(told.iter().map(|event| event.public).collect::<Vec<_>>(), [true, false]);
-    assert!(told[0].stored_json().contains("\"slug\":\"alice/open\""), "{}", told[0].stored_json());
-    assert_eq!(told[0].repo, Some(open.id));
+    let reported: Vec<_> = all.iter().filter(|event| event.kind == "star").collect();
+    assert_eq!(reported.iter().map(|event| event.public).collect::<Vec<_>>(), [true, false]);
+    assert!(reported[0].stored_json().contains("\"slug\":\"alice/open\""), "{}", reported[0].stored_json());
+    assert_eq!(reported[0].repo, Some(open.id));
 }
 
 #[rstest]

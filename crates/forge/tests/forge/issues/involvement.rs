@@ -1,4 +1,4 @@
-//! Whoever takes part hears of the issue and watches its repository, unless they have chosen otherwise.
+//! Participants are subscribed to the issue and watch its repository, unless they have chosen otherwise.
 
 use super::{World, make, refused, share, world};
 use abide_core::WatchLevel::{All, Ignore, Participating};

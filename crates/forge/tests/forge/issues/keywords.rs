@@ -1,4 +1,4 @@
-//! What commits close.
+//! Closing keywords in commits.
 
 use super::{World, share, world, world_with};
 use abide_core::repo::Role;

@@ -1,4 +1,4 @@
-//! Issues: who may do what, what is told, and whom it concerns.
+//! Issues: permissions, events and recipients.
 
 mod involvement;
 mod keywords;
@@ -75,7 +75,7 @@ impl World {
         show::show(self.forge(), &self.repo, &issue.number.to_string()).await.expect("there")
     }
 
-    /// What happened to an issue, as one may see it.
+    /// Timeline of an issue for a reader.
     async fn timeline(&self, caller: &Caller, issue: &Issue) -> Vec<String> {
         let (entries, total) = show::timeline(self.forge(), caller, issue, FIRST).await.expect("readable");
         assert_eq!(entries.len() as i64, total);

@@ -1,4 +1,4 @@
-//! Whom and what a text concerns.
+//! Mentions and references in texts.
 
 use super::{make, share, world};
 use abide_core::repo::{Role, Visibility};
@@ -66,7 +66,7 @@ async fn a_reference_is_told_there_once_and_only_to_those_who_may_know(
     world.open(&world.alice, "late", "alice/quiet#1").await;
     assert_eq!(world.timeline(&world.alice, &plan).await, [""; 0]);
 
-    // What becomes private later takes its references along.
+    // A repository that becomes private hides its references.
     marks::set_visibility(forge, &world.alice, &world.repo, Visibility::Private).await.expect("hidden");
     let open = make(forge, &world.carol, "open", Visibility::Public).await;
     let elsewhere = world.open_in(&world.carol, &open, "elsewhere", "").await;

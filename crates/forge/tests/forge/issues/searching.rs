@@ -12,7 +12,7 @@ use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
 
-/// What was found, as `repository#number`.
+/// Results, as `repository#number`.
 fn names(found: &Found) -> Vec<String> {
     let names: Vec<_> = found.each().map(|(one, repo)| format!("{}#{}", repo.name, one.issue.number)).collect();
     assert_eq!(names.len(), found.issues.len(), "each is in a repository");
@@ -176,7 +176,7 @@ async fn everyone_finds_what_concerns_them(#[values(Engine::Sqlite, Engine::Post
     assert!(!world.mine(&world.alice, Concern::Subscribed, false).await.contains(&"other#1".to_owned()));
     assert_eq!(world.mine(&world.alice, Concern::Mentioned, false).await, ["other#1", "secret#1"]);
 
-    // What one may not read any more concerns one no more.
+    // An unreadable repository's issues concern nobody any more.
     let bob = abide_forge::accounts::find(forge, &"bob".parse().unwrap()).await.unwrap().unwrap();
     abide_forge::repos::collaborators::remove(forge, &world.alice, &secret, &bob).await.expect("removed");
     assert_eq!(world.mine(&world.bob, Concern::Created, false).await, [""; 0]);

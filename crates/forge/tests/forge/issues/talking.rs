@@ -39,8 +39,8 @@ async fn an_issue_lives_from_its_opening_to_its_end(#[values(Engine::Sqlite, Eng
     let again = reopen(forge, &world.carol, &world.repo, 1).await.expect("open again");
     assert_eq!((again.state, again.reason, again.closed_by), (State::Open, Some(Reason::Reopened), None));
 
-    let told = world.timeline(&world.carol, &issue).await;
-    assert_eq!(told, ["commented", "labeled", "assigned", "renamed", "closed", "reopened"]);
+    let reported = world.timeline(&world.carol, &issue).await;
+    assert_eq!(reported, ["commented", "labeled", "assigned", "renamed", "closed", "reopened"]);
     let kinds = world.kinds().await;
     let expected = [
         "issue_created",
@@ -94,7 +94,7 @@ async fn everyone_does_what_their_part_allows(#[values(Engine::Sqlite, Engine::P
     refused(create::create(forge, &nobody, repo, create::Request { title: "x".into(), ..Default::default() }).await);
     assert_eq!(world.timeline(&nobody, &world.read(&world.open(&world.carol, "hers", "").await).await).await, [""; 0]);
 
-    // What others wrote is for those who may push, and that is kept.
+    // Texts of others may be changed with the write role, and that is logged.
     share(forge, &world.alice, repo, "bob", Role::Write).await;
     let hers = comment::add(forge, &world.carol, repo, 2, "rude").await.expect("said");
     comment::remove(forge, &world.bob, repo, &hers.id.to_string()).await.expect("removed");

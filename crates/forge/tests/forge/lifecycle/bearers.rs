@@ -1,4 +1,4 @@
-//! Whom a name leads to, against a model that remembers everything and looks through all of it.
+//! Resolution of names, against a model that remembers everything and searches all of it.
 
 use super::*;
 use crate::rig::rig_with;
@@ -14,7 +14,7 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 const SEQUENCES: usize = 12;
 const STEPS: usize = 40;
 
-/// What happens; numbers are taken modulo what there is.
+/// A step of the model; numbers are taken modulo the number of objects.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Create { owner: usize, name: usize, private: bool },
@@ -207,14 +207,18 @@ impl Run<'_> {
         }
     }
 
-    async fn check(&self, told: &[Step]) {
+    async fn check(&self, reported: &[Step]) {
         let anonymous = Caller::anonymous(None);
         for (viewer, caller) in [(None, &anonymous), (Some(0), &self.world.alice), (Some(1), &self.world.bob)] {
             for (owner, owner_name) in OWNERS.iter().enumerate() {
                 for (name, repo_name) in NAMES.iter().enumerate() {
                     let slug = format!("{owner_name}/{repo_name}");
                     let expected = self.model.leads(viewer, owner, name);
-                    assert_eq!(self.world.leads(caller, &slug).await, expected, "{slug} to {viewer:?} after {told:?}");
+                    assert_eq!(
+                        self.world.leads(caller, &slug).await,
+                        expected,
+                        "{slug} to {viewer:?} after {reported:?}"
+                    );
                 }
             }
         }

@@ -58,7 +58,7 @@ impl World {
         self.repo(owner, name, Visibility::Public).await
     }
 
-    /// Whom an address leads to: an id, or nothing.
+    /// Result of resolving a name: an id, or nothing.
     async fn leads(&self, caller: &Caller, slug: &str) -> Option<i64> {
         let (owner, name) = slug.split_once('/').expect("a slug");
         match open::open(self.forge(), caller, &RepoLocator::slug(owner, name), Action::RepoRead).await {
@@ -77,7 +77,7 @@ impl World {
         offer.transfer.id.to_string()
     }
 
-    /// What the audit log says was done to a repository, the oldest first.
+    /// Audit rows of a repository, the oldest first.
     pub(crate) async fn audited(&self, repo: &Repo) -> Vec<String> {
         let operator = Caller::operator();
         let alive = Repo { deleted_at: None, ..repo.clone() };

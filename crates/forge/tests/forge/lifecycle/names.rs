@@ -171,7 +171,7 @@ async fn names_that_break_a_rule_or_are_taken_change_nothing(
     let refused = async |name: &str| {
         rename::rename(world.forge(), &world.alice, &repo, name).await.expect_err("refused").to_string()
     };
-    assert!(refused("ONE").await.contains("this is already the name"));
+    assert!(refused("ONE").await.contains("the repository already has this name"));
     assert!(refused("two").await.contains("already has a repository"));
     assert!(refused("settings").await.contains("reserved"));
     assert!(refused("a/b").await.contains("only letters"));

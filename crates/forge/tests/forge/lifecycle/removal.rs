@@ -87,8 +87,8 @@ async fn only_its_owner_hears_of_a_deleted_repository(#[values(Engine::Sqlite, E
     let doors = [RepoLocator::slug("alice", "project"), RepoLocator::Id(repo.id.to_string())];
     let hears = async |caller: &Caller| {
         let mut heard = Vec::new();
-        for door in &doors {
-            heard.push(restore::tombstone(forge, caller, door).await.expect("readable").is_some());
+        for locator in &doors {
+            heard.push(restore::tombstone(forge, caller, locator).await.expect("readable").is_some());
         }
         heard
     };

@@ -1,4 +1,4 @@
-//! What the first description of a repository's life promises, where no other test says it.
+//! Promises of the repository life cycle that no other test covers.
 
 use super::*;
 use abide_core::audit::Action;

@@ -1,4 +1,4 @@
-//! What happens to a repository itself is mailed to its people, whatever they may read; to whoever did it only what cannot
+//! Changes of a repository itself are mailed to its people, whatever they may read; to their actor only what cannot
 //! be undone or hands something away.
 
 use super::*;
@@ -80,7 +80,7 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob was added as a collaborator (read)"));
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Maintain).await.expect("raised");
     assert_eq!(world.mailed().await, [], "it hands nothing away");
-    let told = world.told(&world.dave).await.len();
+    let reported = world.inbox(&world.dave).await.len();
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Admin).await.expect("raised");
     let mails = world.mails().await;
     let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
@@ -88,7 +88,7 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     assert_eq!(names, to(&["ann", "bob", "dave"], "[ann/tool] bob made admin"));
     let said = mails.iter().find(|mail| mail.to == "dave@example.org").expect("dave is mailed");
     assert!(said.text.contains("ann changed what bob may do in ann/tool: admin instead of maintain."), "{}", said.text);
-    assert!(world.told(&world.dave).await.len() >= told, "and in the inbox");
+    assert!(world.inbox(&world.dave).await.len() >= reported, "and in the inbox");
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("lowered");
     assert_eq!(world.mailed().await, [], "nor does taking it back");
 }
@@ -122,7 +122,7 @@ async fn a_removed_collaborator_is_mailed(
     assert!(dave.text.contains("You removed bob from the collaborators of ann/tool."), "{}", dave.text);
     assert!(bobs.text.contains("dave removed you from the collaborators of ann/tool."), "{}", bobs.text);
     assert_eq!(bobs.text.contains(&page), visibility == Visibility::Public, "{}", bobs.text);
-    let hears = world.told(&world.bob).await.iter().any(|(_, title)| title.contains("no longer a collaborator"));
+    let hears = world.inbox(&world.bob).await.iter().any(|(_, title)| title.contains("no longer a collaborator"));
     assert_eq!(hears, visibility == Visibility::Public, "the inbox tells only of what he may read");
 
     share().await;
@@ -214,11 +214,11 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
     assert!(mails[1].text.contains("ann wants to transfer ann/tool from ann to bob."), "{}", mails[1].text);
     assert!(mails[1].text.contains(&format!("{SITE}/transfers/{first}")), "{}", mails[1].text);
     assert!(mails[1].text.contains("Accept or decline it until 2026-01-08T00:00:00Z (UTC)"), "{}", mails[1].text);
-    assert_eq!(world.told(&world.bob).await, [], "he may not read it");
+    assert_eq!(world.inbox(&world.bob).await, [], "he may not read it");
 
     transfer::answer(forge, &world.bob, &first, Answer::Decline).await.expect("declined");
     assert_eq!(world.mailed().await, to(&["ann"], "[ann/tool] Transfer declined by bob"));
-    assert_eq!(world.told(&world.ann).await.len(), 1);
+    assert_eq!(world.inbox(&world.ann).await.len(), 1);
     let second = offer().await;
     world.mails().await;
     transfer::answer(forge, &world.ann, &second, Answer::Cancel).await.expect("taken back");
@@ -257,7 +257,7 @@ async fn only_the_two_sides_see_in_their_inbox_that_something_was_offered(
     world.all_read().await;
     transfer::offer(world.forge(), &world.ann, &world.repo, "bob").await.expect("offered");
     assert_eq!(
-        world.told(&world.bob).await,
+        world.inbox(&world.bob).await,
         [(Reason::Lifecycle, "ann wants to transfer this repository to bob".into())]
     );
     assert_eq!(world.who().await, ["bob"], "neither watchers nor other admins");
@@ -271,14 +271,14 @@ async fn an_answer_to_an_offer_reads_its_notification(#[values(Engine::Sqlite, E
         world.all_read().await;
         let repo = world.repo_now().await;
         let offer = transfer::offer(world.forge(), &world.ann, &repo, "bob").await.expect("offered");
-        assert_eq!(world.told(&world.bob).await.len(), 1);
+        assert_eq!(world.inbox(&world.bob).await.len(), 1);
         assert_eq!(
             transfer::pending_with(world.forge(), &world.bob, repo.id).await.expect("readable"),
             Some(offer.transfer.id)
         );
         assert_eq!(transfer::pending_with(world.forge(), &world.eve, repo.id).await.expect("readable"), None);
         transfer::answer(world.forge(), &world.bob, &offer.transfer.id.to_string(), answer).await.expect("answered");
-        assert_eq!(world.told(&world.bob).await, [], "{answer:?}");
+        assert_eq!(world.inbox(&world.bob).await, [], "{answer:?}");
     }
 }
 
@@ -290,7 +290,7 @@ async fn a_mail_to_a_watcher_says_that_they_watch_also_after_news_about_their_ro
     let world = world(engine).await;
     world.share("bob", Role::Write).await;
     world.watch(&world.bob, WatchLevel::All).await;
-    assert_eq!(world.told(&world.bob).await.len(), 1);
+    assert_eq!(world.inbox(&world.bob).await.len(), 1);
     world.mails().await;
     marks::archive(world.forge(), &world.ann, &world.repo).await.expect("archived");
     let mails = world.mails().await;

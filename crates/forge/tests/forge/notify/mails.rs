@@ -1,4 +1,4 @@
-//! What is told by mail, to whom, how often, and how that ends.
+//! Notification mails: recipients, frequency and unsubscribing.
 
 use super::*;
 use abide_core::WatchLevel::{All, Ignore};

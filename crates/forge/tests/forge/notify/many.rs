@@ -52,7 +52,7 @@ async fn twelve_hundred_watchers_are_each_told_and_mailed_once(
         let user = world.account(&format!("watcher{n}")).await;
         let caller = Caller::of(user.actor(), None);
         let item = inbox::list(world.forge(), &caller, Filter::default(), FIRST).await.expect("readable").remove(0);
-        let told = notification_mail::of(&mut conn, user.id, item.thread).await.expect("readable").expect("told");
-        assert_eq!(told.events, 1, "one more waits for the next mail");
+        let reported = notification_mail::of(&mut conn, user.id, item.thread).await.expect("readable").expect("told");
+        assert_eq!(reported.events, 1, "one more waits for the next mail");
     }
 }

@@ -1,9 +1,9 @@
-//! Being told: who is, why, where, and who is not.
+//! Notifications: recipients, reasons and channels.
 
 mod lifecycle;
 mod mails;
 mod many;
-mod told;
+mod recipients;
 
 use crate::rig::{Rig, rig_with};
 use abide_core::notify::Reason;
@@ -165,22 +165,22 @@ impl World {
         items
     }
 
-    /// What waits for someone: why and what.
-    async fn told(&self, caller: &Caller) -> Vec<(Reason, String)> {
+    /// Unread notifications of someone: reason and title.
+    async fn inbox(&self, caller: &Caller) -> Vec<(Reason, String)> {
         self.items(caller, false).await.into_iter().map(|item| (item.reason, item.title)).collect()
     }
 
-    /// Those who were told, by name.
+    /// Names of the recipients.
     async fn who(&self) -> Vec<&'static str> {
         let everyone =
             [("ann", &self.ann), ("bob", &self.bob), ("carol", &self.carol), ("dave", &self.dave), ("eve", &self.eve)];
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (name, caller) in everyone {
-            if !self.told(caller).await.is_empty() {
-                told.push(name);
+            if !self.inbox(caller).await.is_empty() {
+                reported.push(name);
             }
         }
-        told
+        reported
     }
 
     /// Everyone has read everything.

@@ -25,9 +25,9 @@ async fn an_address_becomes_primary_once_it_is_verified_and_the_one_before_is_to
     assert!(verify::confirm(&rig.forge, &mails[0].token("verify")).await.expect("writable"));
     emails::make_primary(&rig.forge, &viewer, second).await.expect("primary");
     emails::make_primary(&rig.forge, &viewer, second).await.expect("it is so already");
-    let told = rig.mails().await;
-    assert_eq!((told.len(), told[0].to.as_str()), (1, "alice@example.org"));
-    assert!(told[0].text.contains("Second@example.org"));
+    let reported = rig.mails().await;
+    assert_eq!((reported.len(), reported[0].to.as_str()), (1, "alice@example.org"));
+    assert!(reported[0].text.contains("Second@example.org"));
 
     let all = emails::list(&rig.forge, &viewer).await.expect("readable");
     let first = all.iter().find(|email| !email.is_primary).expect("there").id;

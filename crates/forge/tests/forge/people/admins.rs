@@ -1,4 +1,4 @@
-//! What site admins do with accounts, and what they cannot; tokens and keys.
+//! Site administration of accounts and its limits; tokens and keys.
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::rig_with;
@@ -94,7 +94,7 @@ async fn somebody_is_always_left_to_administer_the_site(#[values(Engine::Sqlite,
     admin::set_admin(&rig.forge, &one.caller, second, false).await.expect("an ordinary account");
     let last = admin::set_admin(&rig.forge, &one.caller, first, false).await;
     assert!(matches!(last, Err(AdminError::Refused(AdminRefusal::LastAdmin))));
-    // Whoever is no admin any more is none, whatever the request began with.
+    // A removed administrator has no rights, even in a request that began before.
     let stale = admin::suspend(&rig.forge, &two.caller, first).await;
     assert!(matches!(stale, Err(AdminError::Access(Access::NotFound))));
 }

@@ -31,8 +31,8 @@ async fn repo(rig: &Rig, owner: &Caller, name: &str) -> Repo {
 }
 
 async fn leads(rig: &Rig, slug: (&str, &str)) -> Option<i64> {
-    let door = RepoLocator::slug(slug.0, slug.1);
-    open::open(&rig.forge, &Caller::anonymous(None), &door, Action::RepoRead).await.ok().map(|repo| repo.id.get())
+    let locator = RepoLocator::slug(slug.0, slug.1);
+    open::open(&rig.forge, &Caller::anonymous(None), &locator, Action::RepoRead).await.ok().map(|repo| repo.id.get())
 }
 
 #[rstest]

@@ -25,7 +25,7 @@ impl Rig {
         u64::try_from(now).expect("after 1970")
     }
 
-    /// What a browser sends that has this challenge.
+    /// Request of a browser with this challenge.
     fn answer(&self, key: &Key, challenge: &str, bound: &str) -> Answer {
         let url = format!("https://git.example.org{PATH}");
         let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"], &["challenge", challenge]];

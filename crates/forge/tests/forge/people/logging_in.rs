@@ -92,7 +92,7 @@ async fn wrong_passwords_for_an_account_are_counted_by_place(
     rig.clock.advance(retry_after);
     cookie(rig.login("alice", PASSWORD).await);
 
-    // What does not exist is counted alike.
+    // Missing accounts are counted alike.
     for _ in 0..3 {
         assert!(matches!(rig.login("nobody", PASSWORD).await, Err(LoginError::Wrong)));
     }

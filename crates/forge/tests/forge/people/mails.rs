@@ -1,4 +1,4 @@
-//! What is sent: well-formed, to one recipient, and nothing that a stranger typed in its head.
+//! Mails are well-formed, have one recipient, and no header has a stranger's input.
 
 use super::open_site;
 use crate::rig::rig_with;

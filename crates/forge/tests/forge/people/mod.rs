@@ -47,7 +47,7 @@ struct Mail {
 }
 
 impl Mail {
-    /// What stands behind `/PAGE/` in the link of this mail.
+    /// The part behind `/PAGE/` in the link of this mail.
     fn token(&self, page: &str) -> String {
         let start = format!("https://git.example.org/{page}/");
         let found = self.text.lines().find_map(|line| line.trim().strip_prefix(&start));

@@ -1,4 +1,4 @@
-//! What an account is called and says about itself.
+//! Name and profile of an account.
 
 use super::{LOOPBACK, PASSWORD, open_site};
 use crate::rig::rig_with;

@@ -173,20 +173,20 @@ async fn asking_is_counted_by_place_and_by_address(#[values(Engine::Sqlite, Engi
         settings.reset.per_email = 2;
     })
     .await;
-    let place = |text: &str| Some(text.parse().expect("an address"));
+    let client_ip = |text: &str| Some(text.parse().expect("an address"));
     let ask = async |ip, address: &str| reset::ask(&rig.forge, ip, address).await;
     // An address that nobody has is counted like any other.
     for address in ["alice@example.org", "nobody@example.org"] {
         for number in 0..2 {
-            ask(place(&format!("192.0.2.{number}")), address).await.expect("asked");
+            ask(client_ip(&format!("192.0.2.{number}")), address).await.expect("asked");
         }
-        let refused = ask(place("192.0.2.99"), &address.to_uppercase()).await;
+        let refused = ask(client_ip("192.0.2.99"), &address.to_uppercase()).await;
         assert!(matches!(refused, Err(ResetError::Throttled { .. })), "{address}");
     }
     for number in 0..2 {
-        ask(place("192.0.2.0"), &format!("x{number}@example.org")).await.expect("asked");
+        ask(client_ip("192.0.2.0"), &format!("x{number}@example.org")).await.expect("asked");
     }
-    assert!(matches!(ask(place("192.0.2.0"), "y@example.org").await, Err(ResetError::Throttled { .. })));
+    assert!(matches!(ask(client_ip("192.0.2.0"), "y@example.org").await, Err(ResetError::Throttled { .. })));
     rig.clock.advance(Duration::from_secs(3600));
-    ask(place("192.0.2.0"), "alice@example.org").await.expect("asked");
+    ask(client_ip("192.0.2.0"), "alice@example.org").await.expect("asked");
 }

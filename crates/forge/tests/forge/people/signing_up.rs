@@ -88,7 +88,7 @@ async fn an_invitation_lets_one_person_in(#[values(Engine::Sqlite, Engine::Postg
     let waiting = invites::list(&rig.forge, &admin).await.expect("readable");
     assert_eq!(waiting[0].created_by.as_ref().map(|name| name.as_str()), Some("admin-1"));
     assert_eq!(rig.mails().await[0].token("invite"), token, "it is sent there too");
-    // What is refused does not use it up.
+    // A refused sign-up does not use up the invitation.
     assert!(rig.try_sign_up("admin-1", "alice@example.org", Some(&token)).await.is_err());
     let alice = rig.try_sign_up("alice", "alice@example.org", Some(&token)).await.expect("signed up");
     let again = rig.try_sign_up("bob", "bob@example.org", Some(&token)).await;
@@ -194,7 +194,7 @@ async fn the_link_outlives_the_account_of_a_key_that_nobody_can_log_in_to(
 ) {
     let rig = invite_site(engine).await;
     let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
-    // What a stranger's first push under their key leaves.
+    // Rows after a stranger's first push under their key.
     let made: Result<abide_core::UserId, abide_store::StoreError> =
         rig.store.write((), |tx, ()| Box::pin(abide_store::nostr::repos::user_for(tx, "npub1stranger"))).await;
     made.expect("written");

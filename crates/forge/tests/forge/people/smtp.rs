@@ -56,7 +56,7 @@ impl MailServer {
         serde_json::from_str(&line).expect("a line of JSON")
     }
 
-    /// What it took and nobody has asked for yet.
+    /// Received mails that no test has read yet.
     fn rest(mut self) -> usize {
         drop(self.input.take());
         let left = self.output.by_ref().lines().count();

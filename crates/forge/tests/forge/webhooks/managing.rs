@@ -23,9 +23,9 @@ async fn only_those_who_administer_a_repository_have_anything_to_do_with_its_hoo
     let bob = scene.rig.user("bob").await;
     let bobs = accounts::find(forge, &"bob".parse().expect("a name")).await.expect("readable").expect("he exists");
     collaborators::set(forge, &scene.alice, &scene.repo, &bobs, Role::Maintain).await.expect("allowed");
-    let door = abide_forge::repos::open::RepoLocator::Id(scene.repo.id.to_string());
+    let locator = abide_forge::repos::open::RepoLocator::Id(scene.repo.id.to_string());
     let action = abide_core::policy::Action::RepoRead;
-    let repo = abide_forge::repos::open::open(forge, &bob, &door, action).await.expect("he may read");
+    let repo = abide_forge::repos::open::open(forge, &bob, &locator, action).await.expect("he may read");
     let denied = |result: Result<(), HookError>| {
         let refused = matches!(result, Err(HookError::Access(Access::Denied(DenyCode::RoleTooLow { .. }))));
         assert!(refused, "{result:?}");

@@ -19,7 +19,7 @@ use abide_testkit::Engine;
 use receiver::Receiver;
 use std::time::Duration;
 
-/// alice's public repository, and someone to be told about it.
+/// alice's public repository, and a receiver of its deliveries.
 pub struct Scene {
     pub rig: Rig,
     pub alice: Caller,
@@ -115,8 +115,8 @@ impl Scene {
 
     /// The repository as it is now.
     pub async fn again(&self) -> Repo {
-        let door = open::RepoLocator::Id(self.repo.id.to_string());
-        open::open(&self.rig.forge, &self.alice, &door, abide_core::policy::Action::RepoRead)
+        let locator = open::RepoLocator::Id(self.repo.id.to_string());
+        open::open(&self.rig.forge, &self.alice, &locator, abide_core::policy::Action::RepoRead)
             .await
             .expect("it is there")
     }

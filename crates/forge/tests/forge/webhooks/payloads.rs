@@ -1,4 +1,4 @@
-//! What is told: GitHub's words, as the repository's administrators see it.
+//! Payloads: GitHub's shapes, as the repository's administrators see them.
 
 use super::{Scene, change, scene};
 use abide_core::event::PushedRef;
@@ -12,8 +12,8 @@ use abide_testkit::Engine;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
-/// Everything that was told, as `event action`.
-fn told(scene: &Scene) -> Vec<String> {
+/// All deliveries, as `event action`.
+fn deliveries(scene: &Scene) -> Vec<String> {
     let one = |got: &super::receiver::Got| {
         let action = got.json()["action"].as_str().map(|action| format!(" {action}")).unwrap_or_default();
         format!("{}{action}", got.event())
@@ -114,7 +114,7 @@ async fn a_repositorys_life_is_told_to_its_end(#[values(Engine::Sqlite, Engine::
     purge::sweep(forge).await.expect("it sweeps");
     scene.deliver().await;
     assert_eq!(
-        told(&scene),
+        deliveries(&scene),
         [
             "repository renamed",
             "repository archived",
@@ -156,7 +156,7 @@ async fn stars_members_issues_and_comments_are_told(#[values(Engine::Sqlite, Eng
     comment::remove(forge, alice, repo, &said.id.to_string()).await.expect("allowed");
     scene.deliver().await;
     assert_eq!(
-        told(&scene),
+        deliveries(&scene),
         [
             "star created",
             "watch started",
@@ -187,15 +187,15 @@ async fn a_hook_hears_only_what_it_asked_for_and_only_from_its_beginning_on(
     star::star(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed");
     scene.pass(1);
     scene.hook(&["watch"]).await;
-    assert!(told(&scene).is_empty());
+    assert!(deliveries(&scene).is_empty());
     scene.pass(1);
     star::unstar(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed");
     star::star(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed");
     scene.deliver().await;
-    assert_eq!(told(&scene), ["watch started"]);
+    assert_eq!(deliveries(&scene), ["watch started"]);
     consumers::catch_up(&scene.rig.forge).await.expect("it reads");
     scene.deliver().await;
-    assert_eq!(told(&scene).len(), 1, "nothing is told twice");
+    assert_eq!(deliveries(&scene).len(), 1, "nothing is told twice");
 }
 
 const ZERO: &str = "0000000000000000000000000000000000000000";

@@ -1,4 +1,4 @@
-//! Someone who is told things by a webhook, and answers as the test wants.
+//! Receiver of webhook deliveries that answers as the test wants.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -26,7 +26,7 @@ pub enum Reply {
     Hang,
 }
 
-/// What was received.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Got {
     pub path: String,
@@ -66,7 +66,7 @@ struct Inner {
 }
 
 impl Receiver {
-    /// Answers everything with 200 until told otherwise.
+    /// Answers everything with 200 unless set otherwise.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let at = listener.local_addr().expect("it is bound");
@@ -104,7 +104,7 @@ impl Receiver {
         self.inner.first.lock().expect("no test panics in here").extend(replies);
     }
 
-    /// Those who were left hanging get their answer.
+    /// Pending requests get their answer.
     pub fn let_go(&self) {
         self.inner.held.send_replace(false);
     }

@@ -83,7 +83,7 @@ async fn after_the_eighth_failure_a_delivery_is_given_up_and_the_next_one_goes(
 async fn a_refusal_is_final_at_once(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[case] reply: Reply,
-    #[case] told: &str,
+    #[case] reported: &str,
 ) {
     let scene = scene(engine).await;
     let hook = scene.hook(&["star"]).await;
@@ -94,7 +94,7 @@ async fn a_refusal_is_final_at_once(
     assert!(scene.receiver.got().iter().all(|got| got.path == "/hook"));
     let row = &scene.deliveries(&hook).await[1];
     assert_eq!((row.state, row.attempts), (DeliveryState::Failed, 1));
-    assert!(row.error.as_ref().is_some_and(|error| error.contains(told)), "{:?}", row.error);
+    assert!(row.error.as_ref().is_some_and(|error| error.contains(reported)), "{:?}", row.error);
 }
 
 #[rstest]
@@ -224,7 +224,10 @@ async fn an_address_that_leads_inside_is_never_sent_to_and_looks_like_one_that_i
     assert_eq!(seen[0], seen[1], "after one try");
     assert_eq!(seen[2], seen[3], "after two");
     assert_eq!((seen[2].0, seen[2].1), (DeliveryState::Queued, 2));
-    let told = seen[0].3.as_deref().expect("a reason");
-    assert!(told.contains("no public IP address"), "{told}");
-    assert!(!told.contains("127.0.0.1") && !told.contains("loopback"), "it tells nothing about the inside: {told}");
+    let reported = seen[0].3.as_deref().expect("a reason");
+    assert!(reported.contains("no public IP address"), "{reported}");
+    assert!(
+        !reported.contains("127.0.0.1") && !reported.contains("loopback"),
+        "it tells nothing about the inside: {reported}"
+    );
 }

@@ -44,7 +44,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert_eq!((suspended.breaker.open_since, suspended.next_at), (Some(now), None), "nothing waits yet");
     let rows = scene.deliveries(&hook).await;
     assert!(rows[1..].iter().all(|row| row.state == DeliveryState::Failed), "{rows:?}");
-    assert_eq!(told(&scene, "webhook_suspended").await, 1);
+    assert_eq!(events_of(&scene, "webhook_suspended").await, 1);
     let url = scene.receiver.url();
     let host = url.split('/').nth(2).expect("an address");
     let notice = format!("Webhook to {host} suspended");
@@ -54,7 +54,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert!(mail.2.contains("5 deliveries in a row failed"), "{}", mail.2);
     assert!(mail.2.contains(&format!("/alice/project/settings/webhooks/{}", hook.id)), "{}", mail.2);
 
-    // What happens now queues, untried.
+    // New events are queued without an attempt.
     scene.receiver.clear();
     unstar(&scene).await;
     scene.pass(60);
@@ -85,7 +85,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert_eq!((got.len(), got), (7, queued));
     assert!(rows[6..].iter().all(|row| row.state == DeliveryState::Ok));
     assert_eq!(scene.seen(hook.id).await.breaker, abide_core::webhooks::Breaker::default());
-    assert_eq!(told(&scene, "webhook_resumed").await, 1);
+    assert_eq!(events_of(&scene, "webhook_resumed").await, 1);
     let notice = format!("Webhook to {host} resumed");
     assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
     let mail = scene.only_mail().await;
@@ -93,7 +93,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert!(mail.2.contains("responds again"), "{}", mail.2);
 }
 
-/// What the owner of the repository learns.
+/// Notifications of the repository's owner.
 impl super::Scene {
     /// Mail goes only to addresses that somebody has proved to read.
     async fn verify_owner(&self) {
@@ -104,7 +104,7 @@ impl super::Scene {
         assert!(done.expect("written"));
     }
 
-    /// What waits in the inbox.
+    /// Contents of the inbox.
     async fn inbox(&self) -> Vec<(Reason, String)> {
         self.take_in().await;
         let page = Page { limit: 100, offset: 0 };
@@ -132,7 +132,7 @@ async fn unstar(scene: &super::Scene) {
     assert!(star::unstar(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed"));
 }
 
-async fn told(scene: &super::Scene, kind: &str) -> i64 {
+async fn events_of(scene: &super::Scene, kind: &str) -> i64 {
     let mut conn = scene.rig.store.read().await.expect("readable");
     events::count_of_kind(&mut conn, scene.repo.id, kind.parse().expect("a kind")).await.expect("readable")
 }

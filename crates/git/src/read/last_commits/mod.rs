@@ -150,16 +150,16 @@ impl Walk<'_> {
             if Instant::now() > deadline {
                 return Ok(false);
             }
-            let Some(mut place) = self.open.remove(&node) else { continue };
-            self.take_known(node, &mut place);
+            let Some(mut pending) = self.open.remove(&node) else { continue };
+            self.take_known(node, &mut pending);
             history.look(node, &mut parents)?;
             for &parent in &parents {
-                if place.waiting.is_empty() {
+                if pending.waiting.is_empty() {
                     break;
                 }
                 let facts = history.look(parent, &mut Vec::new())?;
-                let trail = place.trail.beside(&mut history.objects, facts.tree, &self.path)?;
-                let same = self.take_same(&mut history.objects, &mut place, &trail)?;
+                let trail = pending.trail.beside(&mut history.objects, facts.tree, &self.path)?;
+                let same = self.take_same(&mut history.objects, &mut pending, &trail)?;
                 if !same.is_empty() {
                     if !self.open.contains_key(&parent) {
                         queue.push(order(facts), parent);
@@ -167,7 +167,7 @@ impl Walk<'_> {
                     self.arrive(parent, same, trail);
                 }
             }
-            for entry in place.waiting {
+            for entry in pending.waiting {
                 self.found[entry as usize] = Some(oid(&history.id(node)));
             }
         }
@@ -175,10 +175,10 @@ impl Walk<'_> {
     }
 
     /// Takes results from the known commit.
-    fn take_known(&mut self, node: Node, place: &mut Pending) {
+    fn take_known(&mut self, node: Node, pending: &mut Pending) {
         let Some((_, known)) = self.known.filter(|&(known, _)| known == node) else { return };
         let (entries, found) = (self.entries, &mut self.found);
-        place.waiting.retain(|&index| {
+        pending.waiting.retain(|&index| {
             let answer = known.entries.get(&entries[index as usize].name);
             found[index as usize] = answer.copied();
             answer.is_none()
@@ -189,21 +189,21 @@ impl Walk<'_> {
     fn take_same(
         &mut self,
         objects: &mut Objects<'_>,
-        place: &mut Pending,
+        pending: &mut Pending,
         trail: &Trail,
     ) -> Result<Vec<u32>, ReadError> {
         let Some(dir) = trail.end(&self.path) else { return Ok(Vec::new()) };
-        let here = place.trail.end(&self.path);
+        let here = pending.trail.end(&self.path);
         if here == Some(dir) {
-            return Ok(std::mem::take(&mut place.waiting));
+            return Ok(std::mem::take(&mut pending.waiting));
         }
         let neighbours = here == self.version.id();
         let changed = self.version.advance(objects, dir)?.filter(|_| neighbours);
         let (same, other) = match changed {
-            Some(names) => self.without(std::mem::take(&mut place.waiting), &names),
-            None => self.compare(&place.waiting),
+            Some(names) => self.without(std::mem::take(&mut pending.waiting), &names),
+            None => self.compare(&pending.waiting),
         };
-        place.waiting = other;
+        pending.waiting = other;
         Ok(same)
     }
 
@@ -233,11 +233,11 @@ impl Walk<'_> {
     }
 
     fn arrive(&mut self, node: Node, entries: Vec<u32>, trail: Trail) {
-        let place = self.open.entry(node).or_insert(Pending { waiting: Vec::new(), trail });
-        let sorted = place.waiting.last() < entries.first();
-        place.waiting.extend(entries);
+        let pending = self.open.entry(node).or_insert(Pending { waiting: Vec::new(), trail });
+        let sorted = pending.waiting.last() < entries.first();
+        pending.waiting.extend(entries);
         if !sorted {
-            place.waiting.sort_unstable();
+            pending.waiting.sort_unstable();
         }
     }
 }

@@ -35,17 +35,17 @@ fn ensure(room: &Room, action: IssueAction, author: Option<UserId>) -> Result<()
 }
 
 /// `GET /{owner}/{repo}/issues/{number}/edit`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let issue = issue(&app, &room, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let issue = issue(&app, &room, &page_path).await?;
     ensure(&room, IssueAction::Edit, issue.author_id)?;
     Ok(respond::page(&page(&app, &room, issue.number, Errors::none(), issue.title, issue.body).await))
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/edit`
-pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let number = number(&address)?;
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let number = number(&page_path)?;
     let (title, body) = (form.text("title"), form.text("body"));
     let to = Change { title: Some(title.clone()), body: Some(body.clone()), ..Change::default() };
     match change::change(&app.forge, &room.visitor.caller(), room.repo(), number, to).await {
@@ -74,27 +74,27 @@ async fn page(app: &App, room: &Room, number: i64, errors: Errors, title: String
 }
 
 /// The comment of an address, which belongs to the issue there.
-async fn said(app: &App, room: &Room, address: &PagePath) -> Result<Comment, Elsewhere> {
-    let found = comment::show(&app.forge, room.repo(), address.segment(5)).await?;
-    match found.number == number(address)? {
+async fn said(app: &App, room: &Room, page_path: &PagePath) -> Result<Comment, Elsewhere> {
+    let found = comment::show(&app.forge, room.repo(), page_path.segment(5)).await?;
+    match found.number == number(page_path)? {
         true => Ok(found),
         false => Err(Problem::absent("This comment does not exist.").into()),
     }
 }
 
 /// `GET /{owner}/{repo}/issues/{number}/comments/{id}`
-pub(super) async fn show_comment(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let found = said(&app, &room, &address).await?;
+pub(super) async fn show_comment(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let found = said(&app, &room, &page_path).await?;
     ensure(&room, IssueAction::Edit, found.author_id)?;
     let body = found.body.clone();
     Ok(respond::page(&comment_page(&app, &room, &found, Errors::none(), body).await))
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/comments/{id}`
-pub(super) async fn save_comment(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let found = said(&app, &room, &address).await?;
+pub(super) async fn save_comment(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let found = said(&app, &room, &page_path).await?;
     let body = form.text("body");
     match comment::edit(&app.forge, &room.visitor.caller(), room.repo(), &found.id.to_string(), &body).await {
         Ok(_) => {
@@ -129,11 +129,11 @@ async fn comment_page(app: &App, room: &Room, comment: &Comment, errors: Errors,
 const EXCERPT: usize = 200;
 
 /// `GET /{owner}/{repo}/issues/{number}/comments/{id}/remove`
-pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let found = said(&app, &room, &address).await?;
+pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let found = said(&app, &room, &page_path).await?;
     ensure(&room, IssueAction::Remove, found.author_id)?;
-    let (issue, page) = (format!("/{}/issues/{}", room.repo().slug(), found.number), address.page());
+    let (issue, page) = (format!("/{}/issues/{}", room.repo().slug(), found.number), page_path.page());
     let question = Question {
         title: "Delete this comment?".into(),
         about: text::shortened(&found.body, EXCERPT).into_owned(),
@@ -151,9 +151,9 @@ pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/comments/{id}/remove`
-pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let found = said(&app, &room, &address).await?;
+pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let found = said(&app, &room, &page_path).await?;
     comment::remove(&app.forge, &room.visitor.caller(), room.repo(), &found.id.to_string()).await?;
     let page = form.text("page").parse::<usize>().ok().filter(|&page| page > 1);
     let page = page.map(|page| format!("&page={page}")).unwrap_or_default();

@@ -32,14 +32,14 @@ struct LabelsPage {
 const SHOWN: Page = Page { limit: 500, offset: 0 };
 
 /// `GET /{owner}/{repo}/labels`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     Ok(respond::page(&page(&app, &room, Errors::none(), Request::default()).await?))
 }
 
 /// `POST /{owner}/{repo}/labels`: makes a label, or changes the one named by `label`.
-pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let caller = room.visitor.caller();
     let request = Request {
         name: Some(form.text("name")),
@@ -61,9 +61,9 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// `GET /{owner}/{repo}/labels/remove?label=…`
-pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::IssueModerate).await?;
-    let label = labels::show(&app.forge, room.repo(), &address.query_text("label")).await?;
+pub(super) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::IssueModerate).await?;
+    let label = labels::show(&app.forge, room.repo(), &page_path.query_text("label")).await?;
     let list = format!("/{}/labels", room.repo().slug());
     let question = Question {
         title: "Delete this label?".into(),
@@ -82,8 +82,8 @@ pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: PageP
 }
 
 /// `POST /{owner}/{repo}/labels/remove`
-pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn remove(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     labels::remove(&app.forge, &room.visitor.caller(), room.repo(), &form.text("label")).await?;
     Ok(respond::see_other(&format!("/{}/labels?done=removed", room.repo().slug())))
 }

@@ -67,14 +67,14 @@ const ORDERS: [(&str, Sort, bool); 6] = [
 ];
 
 /// `GET /{owner}/{repo}/issues`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let typed = address.query("q").unwrap_or_else(|| "is:open".into());
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let typed = page_path.query("q").unwrap_or_else(|| "is:open".into());
     let (filter, errors) = match Filter::parse(&typed) {
         Ok(filter) => (filter, Errors::none()),
         Err(error) => (Filter { impossible: true, ..Filter::default() }, Errors::at("q", &error.to_string())),
     };
-    let number = address.page().min(MAX_TOTAL as usize / PER_PAGE);
+    let number = page_path.page().min(MAX_TOTAL as usize / PER_PAGE);
     let page = Page { limit: PER_PAGE as i64, offset: ((number - 1) * PER_PAGE) as i64 };
     let wish = Wish { filter: filter.clone(), ..Wish::default() };
     let (found, total) = list::list(&app.forge, room.repo(), &wish, page).await?;
@@ -88,8 +88,8 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
         here: (filter.sort, filter.ascending) == (sort, ascending),
     };
     let plain = filter.is_plain();
-    let nostr = by_nostr(&app, &room, &address, plain && number == 1).await?;
-    let more = format!("{path}?nostr={}", nostr_page(&address) + 1);
+    let nostr = by_nostr(&app, &room, &page_path, plain && number == 1).await?;
+    let more = format!("{path}?nostr={}", nostr_page(&page_path) + 1);
     let failed = errors.has("q");
     let tabs = |state| tab(&filter, state, to(&filter.in_state(state)), plain.then_some(counts));
     Ok(respond::html(
@@ -102,7 +102,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
             sorts: ORDERS.into_iter().map(sorted).collect(),
             plain,
             can_open: room.offers(Action::IssueCreate),
-            links: Links::around(&path, &address, number, total > (number * PER_PAGE) as i64),
+            links: Links::around(&path, &page_path, number, total > (number * PER_PAGE) as i64),
             more_by_nostr: nostr.more.then_some(more),
             by_nostr: nostr.lines.into_iter().map(Row::from).collect(),
             errors,
@@ -113,19 +113,19 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// Issues that came by nostr: beside the plain list only, because no filter knows them.
-async fn by_nostr(app: &App, room: &Room, address: &PagePath, shown: bool) -> Result<threads::list::Page, Elsewhere> {
+async fn by_nostr(app: &App, room: &Room, page_path: &PagePath, shown: bool) -> Result<threads::list::Page, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?.filter(|_| shown);
     match governed {
         Some(governed) => {
-            let (caller, page) = (room.visitor.caller(), nostr_page(address));
+            let (caller, page) = (room.visitor.caller(), nostr_page(page_path));
             Ok(threads::list::issues(&app.forge, &caller, &governed, page, PER_PAGE).await?)
         }
         None => Ok(threads::list::Page::default()),
     }
 }
 
-fn nostr_page(address: &PagePath) -> usize {
-    address.query("nostr").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, threads::list::MAX_PAGES)
+fn nostr_page(page_path: &PagePath) -> usize {
+    page_path.query("nostr").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, threads::list::MAX_PAGES)
 }
 
 fn tab(filter: &Filter, state: IssueState, url: String, counts: Option<Counts>) -> Tab {

@@ -43,8 +43,8 @@ struct Line {
 const SHOWN: Page = Page { limit: 500, offset: 0 };
 
 /// `GET /{owner}/{repo}/milestones`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     Ok(respond::page(&page(&app, &room, Errors::none(), Request::default(), String::new()).await?))
 }
 
@@ -54,8 +54,8 @@ fn end_of(day: &str) -> Option<Timestamp> {
 }
 
 /// `POST /{owner}/{repo}/milestones`: makes one, or closes or opens again the one named by `number`.
-pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let (caller, day) = (room.visitor.caller(), form.text("due"));
     let saved = match form.filled("number") {
         Some(number) => {
@@ -95,9 +95,9 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Page
 }
 
 /// `GET /{owner}/{repo}/milestones/remove?number=…`
-pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::IssueModerate).await?;
-    let number = look::number_of(&address.query_text("number")).ok_or_else(Problem::not_found)?;
+pub(super) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::IssueModerate).await?;
+    let number = look::number_of(&page_path.query_text("number")).ok_or_else(Problem::not_found)?;
     let milestone = milestones::show(&app.forge, room.repo(), number).await?;
     let issues = usize::try_from(milestone.open_issues + milestone.closed_issues).unwrap_or_default();
     let list = format!("/{}/milestones", room.repo().slug());
@@ -119,8 +119,8 @@ pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: PageP
 }
 
 /// `POST /{owner}/{repo}/milestones/remove`
-pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn remove(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let number = look::number_of(&form.text("number")).ok_or_else(Problem::not_found)?;
     milestones::remove(&app.forge, &room.visitor.caller(), room.repo(), number).await?;
     Ok(respond::see_other(&format!("/{}/milestones?done=removed", room.repo().slug())))

@@ -39,15 +39,15 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// The number in an address; what is none names no issue.
-fn number(address: &PagePath) -> Result<i64, Problem> {
-    look::number_of(address.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
+fn number(page_path: &PagePath) -> Result<i64, Problem> {
+    look::number_of(page_path.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
 }
 
-async fn issue(app: &App, room: &Room, address: &PagePath) -> Result<Issue, Elsewhere> {
-    Ok(look::show(&app.forge, room.repo(), address.segment(3)).await?)
+async fn issue(app: &App, room: &Room, page_path: &PagePath) -> Result<Issue, Elsewhere> {
+    Ok(look::show(&app.forge, room.repo(), page_path.segment(3)).await?)
 }
 
-/// What people wrote here, as markup that is safe to show.
+/// Texts of people as safe HTML.
 pub(super) async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<Arc<str>>, Problem> {
     let repo = room.repo();
     let base = Base { repo: repo.slug(), at: repo.default_branch.short().to_owned(), dir: Vec::new() };

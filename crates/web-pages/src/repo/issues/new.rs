@@ -22,23 +22,23 @@ pub(super) struct FormPage {
     pub heading: String,
     pub action: String,
     pub back: String,
-    /// What it is called; `None` for a comment.
+    /// Title; `None` for a comment.
     pub title: Option<String>,
     pub body: String,
     pub button: &'static str,
 }
 
 /// `GET /{owner}/{repo}/issues/new`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     room.ensure(&app, Action::IssueCreate).await?;
-    let (title, body) = (address.query_text("title"), address.query_text("body"));
+    let (title, body) = (page_path.query_text("title"), page_path.query_text("body"));
     Ok(respond::page(&page(&app, &room, Errors::none(), title, body).await))
 }
 
 /// `POST /{owner}/{repo}/issues/new`
-pub(super) async fn open(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(super) async fn open(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let (title, body) = (form.text("title"), form.text("body"));
     let request = create::Request { title: title.clone(), body: body.clone(), ..create::Request::default() };
     match create::create(&app.forge, &room.visitor.caller(), room.repo(), request).await {

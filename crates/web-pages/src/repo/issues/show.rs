@@ -49,7 +49,7 @@ impl IssuePage {
     }
 }
 
-/// What the visitor may do here.
+/// Permissions of the visitor.
 struct Can {
     comment: bool,
     edit: bool,
@@ -68,7 +68,7 @@ struct Happened {
 enum What {
     Said { id: String, body: Arc<str>, edited: bool, can_edit: bool },
     Labelled { label: String, colour: String, on: bool },
-    Told { text: String, to: Option<(String, String)> },
+    Change { text: String, to: Option<(String, String)> },
 }
 
 const PER_PAGE: usize = 50;
@@ -76,19 +76,19 @@ const PER_PAGE: usize = 50;
 const CHOICES: Page = Page { limit: 200, offset: 0 };
 
 /// `GET /{owner}/{repo}/issues/{number}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let issue = issue(&app, &room, &address).await?;
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let issue = issue(&app, &room, &page_path).await?;
     if inbox::opened(&app.forge, &room.visitor.caller(), room.repo(), &issue).await? {
         room.visitor.reads_one();
     }
-    Ok(respond::page(&page(&app, &room, &address, Errors::none(), String::new()).await?))
+    Ok(respond::page(&page(&app, &room, &page_path, Errors::none(), String::new()).await?))
 }
 
 /// `POST /{owner}/{repo}/issues/{number}`: says something, closes, opens again, or the first and one of the others.
-pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let number = number(&address)?;
+pub(super) async fn say(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let number = number(&page_path)?;
     let (caller, body, then) = (room.visitor.caller(), form.text("body"), form.text("then"));
     let mut at = String::new();
     if !body.trim().is_empty() || then.is_empty() {
@@ -96,7 +96,7 @@ pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: PageP
             Ok(said) => at = format!("#comment-{}", said.id),
             Err(error @ (IssueError::Invalid { .. } | IssueError::TooMany { .. })) => {
                 let errors = Errors::of(&["body"], &error);
-                return Ok(respond::form_again(&page(&app, &room, &address, errors, body).await?));
+                return Ok(respond::form_again(&page(&app, &room, &page_path, errors, body).await?));
             }
             Err(error) => return Err(error.into()),
         }
@@ -121,14 +121,14 @@ async fn close(app: &App, room: &Room, number: i64, reason: Reason) -> Result<&'
 async fn page(
     app: &App,
     room: &Room,
-    address: &PagePath,
+    page_path: &PagePath,
     errors: Errors,
     typed: String,
 ) -> Result<IssuePage, Elsewhere> {
     let (caller, repo) = (room.visitor.caller(), room.repo());
-    let detailed = look::detail(&app.forge, issue(app, room, address).await?).await?;
+    let detailed = look::detail(&app.forge, issue(app, room, page_path).await?).await?;
     let found = &detailed.issue;
-    let number = address.page();
+    let number = page_path.page();
     let part = Page { limit: PER_PAGE as i64, offset: ((number - 1) * PER_PAGE) as i64 };
     let (entries, total) = look::timeline(&app.forge, &caller, found, part).await?;
     let may = |action| look::may(&caller, repo, action, found.author_id);
@@ -162,7 +162,7 @@ async fn page(
         frame: Frame::new(app, &room.visitor, format!("{} · Issue {} · {}", found.title, found.number, repo.shown())),
         body,
         happened,
-        links: Links::around(&path, address, number, total > (number * PER_PAGE) as i64),
+        links: Links::around(&path, page_path, number, total > (number * PER_PAGE) as i64),
         first: number == 1,
         page: number,
         errors,
@@ -181,7 +181,7 @@ async fn page(
 fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<str>>) -> Happened {
     let detail = |name: &str| entry.detail[name].as_str().unwrap_or_default().to_owned();
     let within = |name: &str, part: &str| entry.detail[name][part].as_str().unwrap_or_default().to_owned();
-    let told = |text: String| What::Told { text, to: None };
+    let change = |text: String| What::Change { text, to: None };
     let what = match (entry.kind.as_str(), &entry.comment, &entry.source) {
         (_, Some(said), _) => What::Said {
             id: said.id.to_string(),
@@ -196,23 +196,23 @@ fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<st
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let name = format!("{slug}#{} {}", source.number, source.title);
             let url = format!("/{slug}/issues/{}", source.number);
-            What::Told { text: "mentioned this in".into(), to: Some((url, name)) }
+            What::Change { text: "mentioned this in".into(), to: Some((url, name)) }
         }
         ("referenced" | "closed", ..) if entry.commit.is_some() => {
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let commit = entry.commit.clone().unwrap_or_default();
             let name = format!("{} {}", commit.get(..10).unwrap_or(&commit), detail("subject"));
             let text = if entry.kind == "closed" { "closed this with" } else { "mentioned this in" };
-            What::Told { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
+            What::Change { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
         }
-        ("closed", ..) => told(format!("closed this as {}", detail("state_reason").replace('_', " "))),
-        ("reopened", ..) => told("reopened this".into()),
-        ("renamed", ..) => told(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
-        ("assigned", ..) => told(format!("assigned {}", detail("assignee"))),
-        ("unassigned", ..) => told(format!("unassigned {}", detail("assignee"))),
-        ("milestoned", ..) => told(format!("added this to the {} milestone", within("milestone", "title"))),
-        ("demilestoned", ..) => told(format!("removed this from the {} milestone", within("milestone", "title"))),
-        (other, ..) => told(other.to_owned()),
+        ("closed", ..) => change(format!("closed this as {}", detail("state_reason").replace('_', " "))),
+        ("reopened", ..) => change("reopened this".into()),
+        ("renamed", ..) => change(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
+        ("assigned", ..) => change(format!("assigned {}", detail("assignee"))),
+        ("unassigned", ..) => change(format!("unassigned {}", detail("assignee"))),
+        ("milestoned", ..) => change(format!("added this to the {} milestone", within("milestone", "title"))),
+        ("demilestoned", ..) => change(format!("removed this from the {} milestone", within("milestone", "title"))),
+        (other, ..) => change(other.to_owned()),
     };
     let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), |name| name.shown().into_owned());
     Happened { who, at: entry.created_at, what }

@@ -1,4 +1,4 @@
-//! What came by nostr: `proposals.rs` and `thread.rs` are pages, the list of issues shows the rest.
+//! Threads from nostr: `proposals.rs` and `thread.rs` are pages, the list of issues shows the rest.
 
 pub(super) mod proposals;
 pub(super) mod thread;
@@ -21,7 +21,7 @@ const NAMED: usize = 20;
 /// Most states and PR events in purgatory that a page lists.
 const WAITING: usize = 3;
 
-/// The key that rules a repository, as its pages tell it.
+/// The key that owns a repository, for its pages.
 pub(super) struct Governance {
     pub npub: String,
     /// Addresses to clone from.
@@ -33,9 +33,9 @@ pub(super) struct Governance {
     pub more_maintainers: usize,
     /// States of maintainers that wait for their git data.
     pub waiting: Vec<WaitingState>,
-    /// Proposals of which a half is missing.
+    /// Number of PR events of which a half is missing.
     pub pr_events: WaitingPrEvents,
-    /// Where all that waits is told.
+    /// URL of the page about waiting events.
     pub status: String,
 }
 

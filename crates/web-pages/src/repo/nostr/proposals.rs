@@ -49,13 +49,13 @@ impl From<Line> for Row {
 const PER_PAGE: usize = 25;
 
 /// `GET /{owner}/{repo}/proposals`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let governed = governed(&app, &room).await?;
-    let number = address.page();
+    let number = page_path.page();
     let Page { lines, more } = list::pr_events(&app.forge, &room.visitor.caller(), &governed, number, PER_PAGE).await?;
     let head = room.head(&app, "proposals").await;
-    let links = Links::around(&format!("{}/proposals", head.url), &address, number, more);
+    let links = Links::around(&format!("{}/proposals", head.url), &page_path, number, more);
     let frame = Frame::new(&app, &room.visitor, format!("Pull requests · {}", room.repo().shown()));
     Ok(respond::page(&ProposalsPage { frame, head, rows: lines.into_iter().map(Row::from).collect(), links }))
 }

@@ -15,7 +15,7 @@ use crate::show::text::readable;
 use crate::visitor::Visitor;
 use abide_forge::notify::inbox;
 use abide_forge::threads::list::Kind;
-use abide_forge::threads::show::{self as threads, Thread, What as Told};
+use abide_forge::threads::show::{self as threads, Thread, What as Entry};
 use abide_nostr::nip19;
 use askama::Template;
 use axum::extract::State;
@@ -30,7 +30,7 @@ struct ThreadPage {
     shown: String,
     kind: &'static str,
     status: (&'static str, &'static str),
-    /// What it says, as markup.
+    /// Text as safe HTML.
     body: Arc<str>,
     /// The change of a patch, as markup.
     diff: Option<String>,
@@ -61,11 +61,11 @@ enum What {
 }
 
 /// `GET /{owner}/{repo}/nostr/{event}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let governed = governed(&app, &room).await?;
     let absent = || Problem::absent("This event does not exist here, or belongs to another repository.");
-    let id = nip19::parse_event_id(address.segment(3)).map_err(|_| absent())?;
+    let id = nip19::parse_event_id(page_path.segment(3)).map_err(|_| absent())?;
     let thread = threads::thread(&app.forge, &room.visitor.caller(), &governed, &id).await?.ok_or_else(absent)?;
     if inbox::opened_thread(&app.forge, &room.visitor.caller(), room.repo(), &thread).await? {
         room.visitor.reads_one();
@@ -96,8 +96,8 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, addr
 /// The thread's text and all that was said on it, rendered in one go.
 async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Arc<str>, Vec<Happened>), Problem> {
     let comments = thread.entries.iter().filter_map(|entry| match &entry.what {
-        Told::Said(text) => Some(text.clone()),
-        Told::Became(..) | Told::Updated(_) => None,
+        Entry::Said(text) => Some(text.clone()),
+        Entry::Became(..) | Entry::Updated(_) => None,
     });
     let texts = std::iter::once(text.to_owned()).chain(comments).collect();
     let mut rendered = rendered(app, room, texts).await?.into_iter();
@@ -109,12 +109,12 @@ async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Ar
         shown: readable(&entry.author),
         at: entry.at,
         what: match &entry.what {
-            Told::Said(_) => What::Said(rendered.next().unwrap_or_default()),
-            Told::Became(status) => {
+            Entry::Said(_) => What::Said(rendered.next().unwrap_or_default()),
+            Entry::Became(status) => {
                 let (word, class) = badge(*status, issue);
                 What::Became(word, class)
             }
-            Told::Updated(commit) => What::Updated(short(commit.as_deref().unwrap_or_default())),
+            Entry::Updated(commit) => What::Updated(short(commit.as_deref().unwrap_or_default())),
         },
     });
     Ok((body, happened.collect()))

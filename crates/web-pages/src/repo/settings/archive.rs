@@ -13,8 +13,8 @@ use abide_forge::repos::marks;
 use axum::extract::State;
 
 /// `GET /{owner}/{repo}/settings/archive`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoArchive).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoArchive).await?;
     let question = Question {
         title: "Archive".into(),
         consequences: vec![
@@ -29,15 +29,15 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/archive`
-pub(in crate::repo) async fn archive(State(app): State<App>, visitor: Visitor, address: PagePath, _: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn archive(State(app): State<App>, visitor: Visitor, page_path: PagePath, _: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let repo = marks::archive(&app.forge, &room.visitor.caller(), room.repo()).await?;
     Ok(respond::see_other(&format!("/{}/settings?done=archived", repo.slug())))
 }
 
 /// `GET /{owner}/{repo}/settings/unarchive`
-pub(in crate::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoUnarchive).await?;
+pub(in crate::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoUnarchive).await?;
     let question = Question {
         title: "Unarchive".into(),
         consequences: vec!["Everyone who could push before it was archived can push again.".into()],
@@ -49,8 +49,13 @@ pub(in crate::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, 
 }
 
 /// `POST /{owner}/{repo}/settings/unarchive`
-pub(in crate::repo) async fn unarchive(State(app): State<App>, visitor: Visitor, address: PagePath, _: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn unarchive(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    _: Form,
+) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let repo = marks::unarchive(&app.forge, &room.visitor.caller(), room.repo()).await?;
     Ok(respond::see_other(&format!("/{}/settings?done=unarchived", repo.slug())))
 }

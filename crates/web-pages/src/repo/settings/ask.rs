@@ -68,7 +68,7 @@ async fn page(
     respond::html(status, &AskPage { frame, head, section, errors, question })
 }
 
-/// What a form says that was refused, and its status. What cannot be put right in the form is a page of its own.
+/// Errors of a refused form, and its status. An error that the form cannot correct gets a page of its own.
 pub(super) fn refused(error: LifeError) -> Result<(StatusCode, Errors), Problem> {
     match (error.class(), &error) {
         (Class::Invalid(Some(field)), _) => Ok((StatusCode::BAD_REQUEST, Errors::at(field, &rule(&error)))),

@@ -1,4 +1,4 @@
-//! What was done to a repository, and by whom.
+//! Audit log of a repository.
 
 use crate::App;
 use crate::frame::Frame;
@@ -24,9 +24,9 @@ struct AuditPage {
 }
 
 /// `GET /{owner}/{repo}/settings/audit`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
-    let before = address.query("before").and_then(|id| id.parse().ok());
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
+    let before = page_path.query("before").and_then(|id| id.parse().ok());
     let caller = room.visitor.caller();
     let mut rows = trail::page(&app.forge, &caller, room.repo(), before, PER_PAGE as i64 + 1).await?;
     let head = room.head(&app, "settings").await;

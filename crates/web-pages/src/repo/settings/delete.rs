@@ -16,21 +16,26 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 /// `GET /{owner}/{repo}/settings/delete`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoDelete).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoDelete).await?;
     let question = question(&app, &room).await?;
     Ok(ask::ask(&app, &room, question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/delete`
-pub(in crate::repo) async fn delete(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoDelete).await?;
+pub(in crate::repo) async fn delete(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    form: Form,
+) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoDelete).await?;
     if let Some(errors) = ask::unconfirmed(&room, &form.text("confirmation")) {
         let question = question(&app, &room).await?;
         return Ok(ask::again(&app, &room, StatusCode::BAD_REQUEST, question, errors).await);
     }
     delete::delete(&app.forge, &room.visitor.caller(), room.repo()).await?;
-    // Where it can be restored is no place for those who cannot.
+    // People who cannot restore it are not sent to the page where it is restored.
     let to = if room.is_owner() { "/settings/repositories" } else { "/" };
     Ok(respond::see_other(&format!("{to}?done=deleted")))
 }

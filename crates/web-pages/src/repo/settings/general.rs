@@ -1,4 +1,4 @@
-//! What a repository says about itself.
+//! General settings of a repository.
 
 use super::transfer;
 use crate::App;
@@ -27,7 +27,7 @@ struct GeneralPage {
     typed: Typed,
     can_edit: bool,
     can_set_branch: bool,
-    /// What can be done to its life, for those who can do it.
+    /// Danger zone, for people who may use it.
     danger: Option<Danger>,
     branches: Branches,
 }
@@ -36,7 +36,7 @@ struct GeneralPage {
 struct Branches {
     /// The default one, then the newest first.
     names: Vec<String>,
-    /// What the names have in them.
+    /// Text that the branch names contain.
     filter: String,
     /// How many match in all; so many more than are shown that a filter is offered.
     total: usize,
@@ -70,16 +70,16 @@ struct Typed {
 }
 
 /// `GET /{owner}/{repo}/settings`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     if !room.may(Action::RepoDelete) {
         room.ensure(&app, Action::RepoEdit).await?;
     }
     let typed = present(&app, &room).await?;
-    Ok(respond::page(&page(&app, &room, &address, Errors::none(), typed).await?))
+    Ok(respond::page(&page(&app, &room, &page_path, Errors::none(), typed).await?))
 }
 
-/// What the repository says about itself at present.
+/// Current settings of the repository.
 async fn present(app: &App, room: &Room) -> Result<Typed, Elsewhere> {
     let repo = room.repo();
     let topics: Vec<String> = topics::of(&app.forge, repo).await?.iter().map(ToString::to_string).collect();
@@ -92,8 +92,8 @@ async fn present(app: &App, room: &Room) -> Result<Typed, Elsewhere> {
 
 /// `POST /{owner}/{repo}/settings`: the page has a form for the default branch and one for the rest, and a field that a form
 /// does not have stays as it is.
-pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     match write(&app, &room, &form).await? {
         Ok(()) => Ok(respond::see_other(&format!("/{}/settings?done=saved", room.repo().slug()))),
         Err(errors) => {
@@ -104,7 +104,7 @@ pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, addr
                 topics: typed("topics", present.topics),
                 default_branch: typed("default_branch", present.default_branch),
             };
-            Ok(respond::form_again(&page(&app, &room, &address, errors, typed).await?))
+            Ok(respond::form_again(&page(&app, &room, &page_path, errors, typed).await?))
         }
     }
 }
@@ -166,7 +166,7 @@ async fn branches(room: &Room, filter: String) -> Result<Branches, BrowseError> 
 async fn page(
     app: &App,
     room: &Room,
-    address: &PagePath,
+    page_path: &PagePath,
     errors: Errors,
     typed: Typed,
 ) -> Result<GeneralPage, Elsewhere> {
@@ -179,6 +179,6 @@ async fn page(
         can_edit: room.may(Action::RepoEdit),
         can_set_branch: room.may(Action::DefaultBranchSet),
         danger: danger(app, room).await?,
-        branches: branches(room, address.query_text("branches")).await?,
+        branches: branches(room, page_path.query_text("branches")).await?,
     })
 }

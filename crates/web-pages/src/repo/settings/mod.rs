@@ -1,6 +1,6 @@
 //! A repository's settings.
 //!
-//! An operation that a second click does not undo has a page of its own that tells the consequences first: `ask.rs`, and
+//! An operation that a second click does not undo has a page of its own that lists the consequences first: `ask.rs`, and
 //! a file for each operation.
 
 pub(super) mod archive;

@@ -42,8 +42,8 @@ impl From<Redirect> for OldName {
 }
 
 /// `GET /{owner}/{repo}/settings/old-names`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let list = redirects::list(&app.forge, &room.visitor.caller(), room.repo()).await?;
     Ok(respond::page(&OldNamesPage {
         frame: Frame::new(&app, &room.visitor, format!("Old names · {}", room.repo().shown())),
@@ -55,10 +55,10 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, addr
 }
 
 /// `GET /{owner}/{repo}/settings/old-names/release?id=…`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RedirectRelease).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RedirectRelease).await?;
     let list = redirects::list(&app.forge, &room.visitor.caller(), room.repo()).await?;
-    let wanted = address.query_text("id");
+    let wanted = page_path.query_text("id");
     let found = list.into_iter().find(|old| old.id.to_string() == wanted).ok_or_else(Problem::not_found)?;
     let old = OldName::from(found);
     let (repo, names) = (room.repo(), format!("/{}/settings/old-names", room.repo().slug()));
@@ -67,7 +67,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
         about: text::readable(&old.slug),
         consequences: vec![
             "Links, clones and API calls that still use this name stop working.".to_owned(),
-            format!("The current address {} and the permalink /r/{} keep working.", repo.shown(), repo.id),
+            format!("The current URL {} and the permalink /r/{} keep working.", repo.shown(), repo.id),
             "This cannot be undone.".to_owned(),
         ],
         action: format!("{names}/release"),
@@ -80,8 +80,13 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/old-names/release`
-pub(in crate::repo) async fn release(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn release(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    form: Form,
+) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     redirects::release(&app.forge, &room.visitor.caller(), room.repo(), &form.text("id")).await?;
     Ok(respond::see_other(&format!("/{}/settings/old-names?done=old-name-released", room.repo().slug())))
 }

@@ -51,15 +51,15 @@ const ROLES: [(&str, &str); 5] = [
 const SHOWN: i64 = 500;
 
 /// `GET /{owner}/{repo}/settings/collaborators`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     room.ensure(&app, Action::CollaboratorList).await?;
     Ok(respond::page(&page(&app, &room, Errors::none(), String::new()).await?))
 }
 
 /// `POST /{owner}/{repo}/settings/collaborators`
-pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     room.ensure(&app, Action::CollaboratorManage).await?;
     let typed = form.text("user").trim().to_lowercase();
     let role: Role = form
@@ -81,9 +81,9 @@ pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `GET /{owner}/{repo}/settings/collaborators/remove?user=…`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::CollaboratorManage).await?;
-    let user = find(&app, &address.query_text("user")).await?.ok_or_else(Problem::not_found)?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::CollaboratorManage).await?;
+    let user = find(&app, &page_path.query_text("user")).await?.ok_or_else(Problem::not_found)?;
     let role = collaborators::role(&app.forge, room.repo(), user.id).await?;
     let role = role.filter(|_| user.id != room.repo().owner_id).ok_or_else(Problem::not_found)?;
     let name = user.handle().map(|handle| handle.to_string()).unwrap_or_default();
@@ -108,8 +108,13 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/collaborators/remove`
-pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::open(&app, visitor, &address).await?;
+pub(in crate::repo) async fn remove(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    form: Form,
+) -> Shown {
+    let room = Room::open(&app, visitor, &page_path).await?;
     let user = find(&app, &form.text("user")).await?.ok_or_else(Problem::not_found)?;
     match collaborators::remove(&app.forge, &room.visitor.caller(), room.repo(), &user).await {
         Ok(_) => Ok(back(&room, "removed")),

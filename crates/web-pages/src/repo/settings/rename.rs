@@ -15,15 +15,20 @@ use abide_forge::repos::rename;
 use axum::extract::State;
 
 /// `GET /{owner}/{repo}/settings/rename`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoAdmin).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoAdmin).await?;
     let question = question(&app, &room, room.repo().name.to_string());
     Ok(ask::ask(&app, &room, question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/rename`
-pub(in crate::repo) async fn rename(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoAdmin).await?;
+pub(in crate::repo) async fn rename(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    form: Form,
+) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoAdmin).await?;
     let typed = form.text("name");
     match rename::rename(&app.forge, &room.visitor.caller(), room.repo(), &typed).await {
         Ok(renamed) => {
@@ -43,8 +48,8 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
     Question {
         title: "Rename".into(),
         consequences: vec![
-            format!("The old address {slug} redirects here, for browsers, clones and the API."),
-            format!("If you later create a repository named {}, it takes over the old address.", room.repo().name),
+            format!("The old URL {slug} redirects here, for browsers, clones and the API."),
+            format!("If you later create a repository named {}, it takes over the old URL.", room.repo().name),
             format!("A repository can be renamed {} times per {window}.", life.rename_limit),
         ],
         button: "Rename".into(),

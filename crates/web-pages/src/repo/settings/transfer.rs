@@ -16,8 +16,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 /// `GET /{owner}/{repo}/settings/transfer`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoTransfer).await?;
     room.ensure_ours_to_give()?;
     if let Some(offer) = waiting(&app, &room).await? {
         return Ok(respond::see_other(&format!("/transfers/{}", offer.transfer.id)));
@@ -27,8 +27,8 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/transfer`
-pub(in crate::repo) async fn offer(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
+pub(in crate::repo) async fn offer(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoTransfer).await?;
     let typed = form.text("new_owner");
     if let Some(errors) = ask::unconfirmed(&room, &form.text("confirmation")) {
         let question = question(&app, &room, typed);
@@ -62,7 +62,7 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             ),
             "They then own it, with all its data.".to_owned(),
             format!("{whose} access ends, unless the new owner grants it again. Collaborators keep their roles."),
-            format!("The old address {slug} redirects to it, for browsers, clones and the API."),
+            format!("The old URL {slug} redirects to it, for browsers, clones and the API."),
         ],
         button: "Transfer this repository".into(),
         fields: vec![

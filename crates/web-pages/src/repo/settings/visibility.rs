@@ -16,15 +16,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 /// `GET /{owner}/{repo}/settings/visibility`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoVisibility).await?;
     room.ensure_ours_to_give()?;
     Ok(ask::ask(&app, &room, question(&room)).await)
 }
 
 /// `POST /{owner}/{repo}/settings/visibility`
-pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
+pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::RepoVisibility).await?;
     let Ok(wanted) = form.text("visibility").parse::<Visibility>() else {
         let errors = Errors::at("visibility", "the visibility is public or private");
         return Ok(ask::again(&app, &room, StatusCode::BAD_REQUEST, question(&room), errors).await);

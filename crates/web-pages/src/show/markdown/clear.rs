@@ -44,7 +44,7 @@ struct Pass<'h> {
 }
 
 impl<'h> Pass<'h> {
-    /// What begins with a `<`: where it ends, and the element's name if it is a tag.
+    /// End of a piece that begins with `<`, and the element's name if it is a tag.
     fn piece(&self, start: usize) -> (usize, Option<&'h [u8]>) {
         let rest = &self.bytes[start + 1..];
         match rest {

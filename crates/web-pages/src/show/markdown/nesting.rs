@@ -1,4 +1,4 @@
-//! How deeply blocks of a text nest, told before it is parsed.
+//! Nesting depth of a text's blocks, found before it is parsed.
 //!
 //! A line of sixty thousand `>` is as many quotes inside each other, and what handles markup walks from each of them to
 //! the outermost one. List markers are counted too: the parser reads the rest of the line for each of them.
@@ -38,7 +38,7 @@ fn markers(line: &[u8]) -> usize {
     }
 }
 
-/// What follows the marker that a text begins with.
+/// Text behind the marker that it begins with.
 fn after_marker(text: &[u8]) -> Option<&[u8]> {
     let begins = |rest: &[u8]| rest.first().is_none_or(u8::is_ascii_whitespace);
     match text {

@@ -1,4 +1,4 @@
-//! What a parser of HTML would have to do for a text, told by one pass over its tags.
+//! Upper bound of an HTML parser's work for a text, found by one pass over its tags.
 //!
 //! The parser walks its open elements for many a tag, opens forgotten formatting again in every paragraph, and compares
 //! each attribute with those before it: nested or unfinished markup costs the square of its size, in time and in memory.
@@ -17,7 +17,7 @@ const MOST_ATTRIBUTES: usize = 64;
 pub(super) enum Refused {
     /// One of the bounds is exceeded.
     TooMuch,
-    /// How the parser reads the rest cannot be told from here.
+    /// The parser's reading of the rest is unknown here.
     Unclear,
 }
 
@@ -174,7 +174,7 @@ impl<'h> Scan<'h> {
 
     /// A start tag that ends elements of its kind before it.
     fn close_implied(&mut self, name: &[u8]) {
-        // What it ends, and what may stand in between.
+        // Elements that it closes, and elements that may stand in between.
         let (ends, between): (&[&[u8]], &[&[u8]]) = match name.to_ascii_lowercase().as_slice() {
             b"p" => (&[b"p"], &[]),
             b"li" => (&[b"li"], &[b"p"]),

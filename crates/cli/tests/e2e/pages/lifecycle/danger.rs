@@ -15,7 +15,7 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
     let ann = scene.browser("ann");
     let html = ann.page("/ann/tool/settings");
     for (verb, consequence) in [
-        ("rename", "The old address redirects here."),
+        ("rename", "The old URL redirects here."),
         ("transfer", "Old links redirect"),
         ("archive", "Makes git and issues read-only"),
         ("visibility", "Existing clones are not affected."),
@@ -25,7 +25,7 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
         assert!(html.contains(consequence), "{verb}: {consequence}");
     }
     for (verb, consequence) in [
-        ("rename", "The old address ann/tool redirects here"),
+        ("rename", "The old URL ann/tool redirects here"),
         ("rename", "can be renamed 5 times per 30 days"),
         ("transfer", "Your access ends"),
         ("transfer", "The offer expires after 7 days"),
@@ -179,7 +179,7 @@ fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
     assert!(refused.contains("You need the Admin role. Ask ann to change your access."), "{refused}");
     assert!(!bob.page("/ann/tool/settings").contains("Danger zone"));
     assert_eq!(query(&scene.server, state), before);
-    // What they may not even read is not there, whatever they send.
+    // A repository that they may not read is not found, whatever they send.
     assert_eq!(settle(&scene.browser("ann"), "ann/tool", "visibility", &[]).status, 303);
     for browser in [&eve, &stranger] {
         for (verb, fields) in OPERATIONS {

@@ -26,13 +26,13 @@ fn deleting_must_be_confirmed_and_tells_until_when_it_can_be_undone(
         let refused = settle(&ann, "ann/tool", "delete", &[("confirmation", typed)]);
         assert!(refused.status == 400 && refused.text().contains("id=\"confirmation-error\""), "{typed}");
     }
-    let told = ann.page("/ann/tool/settings/delete");
-    let told = told.split("You can restore it until ").nth(1).and_then(|rest| rest.split(" UTC").next());
-    let told = parse_rfc3339(&format!("{}Z", told.expect("it is told").replace(' ', "T"))).expect("an instant");
+    let reported = ann.page("/ann/tool/settings/delete");
+    let reported = reported.split("You can restore it until ").nth(1).and_then(|rest| rest.split(" UTC").next());
+    let reported = parse_rfc3339(&format!("{}Z", reported.expect("it is told").replace(' ', "T"))).expect("an instant");
     let deleted = settle(&ann, "ann/tool", "delete", &[("confirmation", "ann/tool")]);
     assert_eq!(location(&deleted), "/settings/repositories?done=deleted");
     let at: i64 = query(&scene.server, "SELECT deleted_at FROM repos").parse().expect("it is deleted");
-    let late = told.micros() - (at + 7 * 86_400_000_000);
+    let late = reported.micros() - (at + 7 * 86_400_000_000);
     assert!((-60_000_000..=1_000_000).contains(&late), "told {late} µs too late");
     let until = abide_core::Timestamp::from_micros(at + 7 * 86_400_000_000).to_string();
     let html = ann.page("/settings/repositories");

@@ -76,8 +76,8 @@ fn force(browser: &Browser<'_>, path: &str, fields: &[(&str, &str)]) -> Response
 #[track_caller]
 fn comparable(browser: &Browser<'_>, path: &str, name: &str) -> (u16, Vec<(String, String)>, String) {
     let response = browser.get(path);
-    let told = |(header, _): &(String, String)| !["date", "x-request-id"].contains(&header.to_lowercase().as_str());
-    let headers = response.headers.iter().filter(|header| told(header)).cloned().collect();
+    let reported = |(header, _): &(String, String)| !["date", "x-request-id"].contains(&header.to_lowercase().as_str());
+    let headers = response.headers.iter().filter(|header| reported(header)).cloned().collect();
     (response.status, headers, without_tokens(&response.text()).replace(name, "NAME"))
 }
 

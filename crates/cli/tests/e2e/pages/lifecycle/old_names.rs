@@ -34,7 +34,7 @@ fn an_old_name_leads_on_with_path_and_query_and_forms_are_sent_again(
     let sent = form_request(ann.request("POST", "/ann/tool/settings/archive?a=b"), &[("_token", &token)]);
     assert_eq!(led(&ann.send(&sent)), (307, "/ann/kit/settings/archive?a=b", "no-cache"));
     assert_eq!(query(&scene.server, "SELECT count(*) FROM repos WHERE archived_at IS NOT NULL"), "0");
-    // The permanent address leads to the present one, whatever that is.
+    // The permanent URL redirects to the current one.
     let permalink = format!("/r/{}", scene.id("kit"));
     assert_eq!(led(&stranger.get(&permalink)), (301, "/ann/kit", "no-cache"));
     settle(&ann, "ann/kit", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/kit")]);
@@ -73,20 +73,20 @@ fn an_old_name_never_reveals_a_private_or_deleted_repository(
 fn a_name_that_is_used_again_belongs_to_its_new_bearer_and_that_is_told(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    const TOLD: &str = "This name redirected to another repository until now.";
+    const WARNING: &str = "This name redirected to another repository until now.";
     let scene = Scene::new(engine);
     let ann = scene.browser("ann");
     settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     let made = ann.submit("/new", "/new", &[("name", "tool"), ("visibility", "public")]);
     assert_eq!(location(&made), "/ann/tool?done=replaced");
-    assert!(ann.page("/ann/tool?done=replaced").contains(TOLD));
+    assert!(ann.page("/ann/tool?done=replaced").contains(WARNING));
     assert!(ann.page("/ann/kit/settings/old-names").contains("ann/tool"), "hidden by its new bearer, not gone");
 
     // The same by renaming onto it.
     settle(&ann, "ann/kit", "rename", &[("name", "set")]);
     let renamed = settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     assert_eq!(location(&renamed), "/ann/kit/settings?done=replaced");
-    assert!(ann.page("/ann/kit/settings?done=replaced").contains(TOLD));
+    assert!(ann.page("/ann/kit/settings?done=replaced").contains(WARNING));
     assert!(ann.page("/ann/set").contains("README.md") && ann.page("/ann/kit").contains("This repository is empty"));
     // Going back to an old name of its own takes it from nobody.
     assert_eq!(location(&settle(&ann, "ann/kit", "rename", &[("name", "tool")])), "/ann/tool/settings?done=renamed");

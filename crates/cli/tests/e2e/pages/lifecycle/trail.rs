@@ -25,7 +25,7 @@ fn everything_that_was_done_is_told_with_who_when_and_from_where(
     assert_eq!(location(&restored), "/ann/kit?done=restored");
 
     let html = ann.page("/ann/kit/settings/audit");
-    let told = [
+    let reported = [
         "Restored",
         "Deleted",
         "Transfer to bob cancelled",
@@ -39,7 +39,7 @@ fn everything_that_was_done_is_told_with_who_when_and_from_where(
         "Created as ann/tool, public",
     ];
     let table = html.split("<tbody>").nth(1).expect("a table");
-    let at = told.map(|text| table.find(&format!("<td>{text}\n")));
+    let at = reported.map(|text| table.find(&format!("<td>{text}\n")));
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "the latest first: {at:?} in {html}");
     assert!(table.contains("<a href=\"/ann\">ann</a>") && table.contains("127.0.0.1"), "{html}");
     assert_eq!(scene.browser("bob").get("/ann/kit/settings/audit").status, 403);

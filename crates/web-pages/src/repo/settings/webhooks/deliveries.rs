@@ -1,4 +1,4 @@
-//! What a webhook sent and what was answered; sending something by hand.
+//! Deliveries of a webhook with their responses; pings and redeliveries.
 
 use super::{DELIVERY, at, enter};
 use crate::App;
@@ -32,9 +32,9 @@ struct DeliveriesPage {
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/deliveries`
-pub(in crate::repo) async fn list(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
-    let before: Option<i64> = address.query("before").and_then(|id| id.parse().ok());
+pub(in crate::repo) async fn list(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookList).await?;
+    let before: Option<i64> = page_path.query("before").and_then(|id| id.parse().ok());
     let limit = PER_PAGE as i64 + 1;
     let mut rows = show::deliveries(&app.forge, &seen.hook, before.map(DeliveryId::new), limit).await?;
     let path = at(&room, &format!("/{}/deliveries", seen.hook.id));
@@ -72,9 +72,9 @@ struct DeliveryPage {
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/deliveries/{delivery}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
-    let delivery = show::delivery(&app.forge, &seen.hook, address.segment(DELIVERY)).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookList).await?;
+    let delivery = show::delivery(&app.forge, &seen.hook, page_path.segment(DELIVERY)).await?;
     Ok(respond::page(&DeliveryPage {
         frame: Frame::new(&app, &room.visitor, format!("Delivery {} · {}", delivery.id, room.repo().shown())),
         head: room.head(&app, "settings").await,
@@ -105,25 +105,25 @@ fn pairs(headers: Option<&str>) -> Vec<(String, String)> {
 pub(in crate::repo) async fn redeliver(
     State(app): State<App>,
     visitor: Visitor,
-    address: PagePath,
+    page_path: PagePath,
     _form: Form,
 ) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
-    let found = show::delivery(&app.forge, &seen.hook, address.segment(DELIVERY)).await?;
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookManage).await?;
+    let found = show::delivery(&app.forge, &seen.hook, page_path.segment(DELIVERY)).await?;
     let again = ask::redeliver(&app.forge, &room.visitor.caller(), room.repo(), &seen.hook, found.id).await?;
     Ok(respond::see_other(&at(&room, &format!("/{}/deliveries/{again}?done=sending", seen.hook.id))))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/ping`
-pub(in crate::repo) async fn ping(State(app): State<App>, visitor: Visitor, address: PagePath, _form: Form) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn ping(State(app): State<App>, visitor: Visitor, page_path: PagePath, _form: Form) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     ask::ping(&app.forge, &room.visitor.caller(), room.repo(), &seen.hook).await?;
     Ok(respond::see_other(&at(&room, &format!("/{}?done=sending", seen.hook.id))))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/test`
-pub(in crate::repo) async fn test(State(app): State<App>, visitor: Visitor, address: PagePath, _form: Form) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn test(State(app): State<App>, visitor: Visitor, page_path: PagePath, _form: Form) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     let sent = ask::latest_push(&app.forge, &room.visitor.caller(), room.repo(), &seen.hook).await?;
     let done = if sent { "sending" } else { "nothing-to-send" };
     Ok(respond::see_other(&at(&room, &format!("/{}?done={done}", seen.hook.id))))

@@ -37,7 +37,7 @@ struct HookPage {
     recent: Vec<Delivery>,
 }
 
-/// What stands in the form.
+/// Contents of the form.
 struct Typed {
     url: String,
     form: bool,
@@ -112,14 +112,19 @@ impl Typed {
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/new`
-pub(in crate::repo) async fn blank(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn blank(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     Ok(respond::page(&page(&app, &room, None, Typed::new(), Errors::none()).await?))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks`
-pub(in crate::repo) async fn create(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn create(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    form: Form,
+) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     let typed = Typed::read(&form);
     match create::create(&app.forge, &room.visitor.caller(), room.repo(), &typed.change(&form)).await {
         Ok(hook) => Ok(respond::see_other(&at(&room, &format!("/{}?done=hook-added", hook.id)))),
@@ -131,15 +136,15 @@ pub(in crate::repo) async fn create(State(app): State<App>, visitor: Visitor, ad
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookList).await?;
     let typed = Typed::of(&seen);
     Ok(respond::page(&page(&app, &room, Some(seen), typed, Errors::none()).await?))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}`
-pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     let typed = Typed::read(&form);
     match edit::edit(&app.forge, &room.visitor.caller(), room.repo(), seen.hook.id, &typed.change(&form)).await {
         Ok(hook) => Ok(respond::see_other(&at(&room, &format!("/{}?done=saved", hook.id)))),
@@ -150,7 +155,7 @@ pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, addr
     }
 }
 
-/// What is wrong with the form; what is not the form's fault is a page of its own.
+/// Errors of the form; other errors get a page of their own.
 fn refused(error: HookError) -> Result<Errors, Problem> {
     match error {
         HookError::Invalid { field, rule } => {

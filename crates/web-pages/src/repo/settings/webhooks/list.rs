@@ -26,8 +26,8 @@ struct HooksPage {
 const SHOWN: i64 = 200;
 
 /// `GET /{owner}/{repo}/settings/webhooks`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let room = Room::enter(&app, visitor, &address, Action::WebhookList).await?;
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let room = Room::enter(&app, visitor, &page_path, Action::WebhookList).await?;
     let page = Page { limit: SHOWN, offset: 0 };
     let (hooks, _) = show::list(&app.forge, &room.visitor.caller(), room.repo(), page).await?;
     Ok(respond::page(&HooksPage {

@@ -34,9 +34,9 @@ const HOOK: usize = 4;
 const DELIVERY: usize = 6;
 
 /// Opens the repository and one of its hooks.
-async fn enter(app: &App, visitor: Visitor, address: &PagePath, action: Action) -> Result<(Room, Seen), Elsewhere> {
-    let room = Room::enter(app, visitor, address, action).await?;
-    let seen = show::hook(&app.forge, &room.visitor.caller(), room.repo(), address.segment(HOOK)).await?;
+async fn enter(app: &App, visitor: Visitor, page_path: &PagePath, action: Action) -> Result<(Room, Seen), Elsewhere> {
+    let room = Room::enter(app, visitor, page_path, action).await?;
+    let seen = show::hook(&app.forge, &room.visitor.caller(), room.repo(), page_path.segment(HOOK)).await?;
     Ok((room, seen))
 }
 

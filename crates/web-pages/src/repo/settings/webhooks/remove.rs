@@ -1,4 +1,4 @@
-//! Deleting a webhook, after telling what goes with it.
+//! Deleting a webhook, after a page that lists the consequences.
 
 use super::{at, enter};
 use crate::App;
@@ -15,8 +15,8 @@ use abide_forge::webhooks::remove;
 use axum::extract::State;
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/delete`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     let mut consequences = vec!["This URL receives no more events from this repository.".to_owned()];
     if let Some(waiting) = usize::try_from(seen.waiting).ok().filter(|&waiting| waiting > 0) {
         consequences.push(format!("{} in the queue will not be sent.", text::count(waiting, "delivery", "deliveries")));
@@ -36,8 +36,13 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/delete`
-pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, _form: Form) -> Shown {
-    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+pub(in crate::repo) async fn remove(
+    State(app): State<App>,
+    visitor: Visitor,
+    page_path: PagePath,
+    _form: Form,
+) -> Shown {
+    let (room, seen) = enter(&app, visitor, &page_path, Action::WebhookManage).await?;
     remove::remove(&app.forge, &room.visitor.caller(), room.repo(), seen.hook.id).await?;
     Ok(respond::see_other(&at(&room, "?done=removed")))
 }

@@ -1,4 +1,4 @@
-//! Issues, proposals and comments that come by nostr are told like local ones: by inbox, mail, webhook, feed and stream.
+//! Issues, PR events and comments that come by nostr have the same effects as local ones: inbox, mail, webhook, feed and stream.
 
 use super::scene::{Scene, WAITS, now, npub};
 use crate::beside::Beside as _;
@@ -53,18 +53,18 @@ impl World {
     }
 
     fn notifications(&self) -> Vec<Value> {
-        let told: Value =
+        let reported: Value =
             serde_json::from_str(&self.get("/api/v3/notifications?all=true", Some(&self.inbox))).expect("JSON");
-        told.as_array().cloned().expect("a list")
+        reported.as_array().cloned().expect("a list")
     }
 
     /// Waits until bob has an unread notification with this title, for this reason.
     #[track_caller]
     fn hears(&self, title: &str, reason: &str) {
         eventually(SOON, || {
-            let told = self.get("/api/v3/notifications", Some(&self.inbox));
-            let told: Vec<Value> = serde_json::from_str(&told).expect("JSON");
-            told.iter().any(|told| told["subject"]["title"] == title && told["reason"] == reason)
+            let reported = self.get("/api/v3/notifications", Some(&self.inbox));
+            let reported: Vec<Value> = serde_json::from_str(&reported).expect("JSON");
+            reported.iter().any(|reported| reported["subject"]["title"] == title && reported["reason"] == reason)
         });
     }
 
@@ -123,11 +123,11 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     world.publish(&issue);
     let page = format!("/alice/demo/nostr/{}", issue.id.to_hex());
     eventually(SOON, || world.notifications().len() == 1);
-    let told = &world.notifications()[0];
-    assert_eq!(told["subject"]["title"], "The lamp is broken");
-    assert_eq!(told["subject"]["type"], "Issue");
-    assert_eq!(told["reason"], "subscribed");
-    assert!(told["subject"]["url"].as_str().is_some_and(|url| url.ends_with(&page)), "{told}");
+    let reported = &world.notifications()[0];
+    assert_eq!(reported["subject"]["title"], "The lamp is broken");
+    assert_eq!(reported["subject"]["type"], "Issue");
+    assert_eq!(reported["reason"], "subscribed");
+    assert!(reported["subject"]["url"].as_str().is_some_and(|url| url.ends_with(&page)), "{reported}");
     eventually(SOON, || world.mails().contains("The lamp is broken"));
     assert!(world.mails().contains("It does **not** shine.") && world.mails().contains(&page), "{}", world.mails());
     let body = world.delivered("issues", "opened");
@@ -154,7 +154,7 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     eventually(SOON, || world.get("/alice/demo/activity.atom", None).contains("Try another bulb."));
     assert_eq!(world.notifications().len(), 1, "one thread");
 
-    // A second copy, and a word of somebody whose word does not count, tell nothing.
+    // A second copy, and a status of somebody whose signature does not count, emit nothing.
     world.scene.relay.publish(&comment);
     let id = issue.id.to_hex();
     world.publish(&Key::new(8).event(now(), 1632, &[&["e", &id, "", "root"]], ""));
@@ -188,7 +188,7 @@ fn a_pull_request_is_told_when_its_commit_is_here(#[values(Engine::Sqlite, Engin
         &[&["a", &coordinate], &["c", &commit], &["subject", "A brighter lamp"], &["branch-name", "lamp"]];
     let pull = world.author.event(now(), 1618, tags, "please");
     assert_eq!(world.scene.relay.publish(&pull), (true, WAITS.to_owned()));
-    assert!(world.kinds().is_empty(), "nobody is told of a proposal without its commit");
+    assert!(world.kinds().is_empty(), "a PR event without its commit notifies nobody");
     world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
     let body = world.delivered("pull_request", "opened");
     assert_eq!(body["pull_request"]["title"], "A brighter lamp");
@@ -286,7 +286,7 @@ fn a_comment_that_is_served_before_its_pull_request_is_told_with_it(
     world.scene.push(&key, "demo", &[&format!("{first}:refs/heads/main")]);
     eventually(SOON, || world.kinds().len() >= 3);
     assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed"]);
-    // Once: what comes later tells of itself alone.
+    // Once: a later event is reported alone.
     let again = world.comment(&pull, "Really not.");
     world.publish(&again);
     assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed", "pr_comment_created"]);

@@ -18,14 +18,14 @@ const ALL: u64 = 96 << 20;
 static HELD: LazyLock<ByteBudget<Option<Network>>> = LazyLock::new(|| ByteBudget::new(ALL, EACH));
 
 /// A list of refs, piece by piece. A long one holds the snapshot that it is made of, which others share.
-pub enum Told {
+pub enum RefList {
     /// All of it, until it was taken.
     Whole(Option<Bytes>),
     /// The rest of it.
     Pieces(Box<Listed<Refs>>),
 }
 
-impl Told {
+impl RefList {
     pub(super) fn of(list: Listed<Refs>) -> Self {
         match list.size() <= SHORT {
             true => Self::Whole(Some(list.into_bytes())),
@@ -53,7 +53,7 @@ impl Told {
     }
 }
 
-impl Iterator for Told {
+impl Iterator for RefList {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {

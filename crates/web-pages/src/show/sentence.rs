@@ -1,4 +1,4 @@
-//! What happened, in words: for feeds on pages and for feed readers.
+//! Feed events as sentences, for pages and for feed readers.
 
 use super::text::readable;
 use abide_core::event::{IssueRef, NostrAddition, Origin, Push, PushedCommit};
@@ -62,8 +62,8 @@ impl Sentence {
     /// The address of the object of the sentence; without one, of its subject.
     pub(crate) fn target(&self) -> &str {
         let leads = |piece: &Piece| matches!(piece, Piece::Link(..));
-        let place = self.pieces.iter().skip(1).position(leads).map_or(0, |place| place + 1);
-        match self.pieces.get(place) {
+        let index = self.pieces.iter().skip(1).position(leads).map_or(0, |index| index + 1);
+        match self.pieces.get(index) {
             Some(Piece::Link(_, to)) => to,
             _ => "/",
         }
@@ -115,7 +115,7 @@ fn icon(event: &FeedEvent) -> &'static str {
     }
 }
 
-/// What they did, behind their name.
+/// The sentence behind the actor's name.
 fn deed(item: &Item) -> Vec<Piece> {
     let slug = item.repo.as_ref().map(|repo| repo.slug()).unwrap_or_default();
     let repo = || Piece::Link(readable(&slug), format!("/{slug}"));
@@ -203,13 +203,13 @@ mod tests {
     }
 
     fn sentence(event: FeedEvent) -> Sentence {
-        let place =
+        let repo =
             FeedRepo { id: RepoId::new(1), owner: handle("ann"), name: "tool".parse().unwrap(), identifier: None };
         let follow = matches!(event, FeedEvent::Follow(_));
         Sentence::of(Item {
             seq: 1,
             actor: Some((UserId::new(1), handle("bob"))),
-            repo: (!follow).then_some(place),
+            repo: (!follow).then_some(repo),
             public: true,
             event,
             title: String::new(),
