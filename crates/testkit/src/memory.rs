@@ -47,13 +47,13 @@ impl Peak {
     /// Largest sum of resident memory.
     ///
     /// # Panics
-    /// If another thread panicked in here, as for [`Peak::told`].
+    /// If another thread panicked in here, as for [`Peak::describe`].
     pub fn bytes(&self) -> u64 {
         self.0.lock().expect("nobody panics with it").0
     }
 
     /// The figure, how often it was looked for, and the processes that held it.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let peak = self.0.lock().expect("nobody panics with it");
         format!("{} MiB at most in {} samples: {}", peak.0 >> 20, peak.1, peak.2)
     }
@@ -123,7 +123,7 @@ mod tests {
         });
         drop(child.stdin.take());
         child.wait().expect("our own child can be waited for");
-        assert!(line == "held\n" && peak.told().contains("sh "), "{}", peak.told());
-        assert!(peak.bytes() > before + (60 << 20), "{}", peak.told());
+        assert!(line == "held\n" && peak.describe().contains("sh "), "{}", peak.describe());
+        assert!(peak.bytes() > before + (60 << 20), "{}", peak.describe());
     }
 }

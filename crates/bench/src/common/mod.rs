@@ -1,4 +1,4 @@
-//! What several benchmarks work with: a private server of this binary, the real `git`, generated repositories, and how
+//! Shared parts of the benchmarks: a private server of this binary, the real `git`, generated repositories, and how
 //! much memory a process takes.
 
 pub(crate) mod bare;

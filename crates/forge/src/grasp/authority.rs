@@ -63,10 +63,10 @@ impl Authority for BySignature {
 
 impl BySignature {
     async fn ask(&self, forge: &Forge, push: Judging<'_>) -> Result<Option<Plan>, Fault> {
-        let mut places = vec![forge.layout().repo(push.repo.id)];
+        let mut object_dirs = vec![forge.layout().repo(push.repo.id)];
         let area = push.objects.and_then(Connected::area).map(Path::to_owned);
-        places.extend(area.clone());
-        let mut plan = match decide(forge, &self.coordinate, &self.order, &View::of(push.refs, places)).await? {
+        object_dirs.extend(area.clone());
+        let mut plan = match decide(forge, &self.coordinate, &self.order, &View::of(push.refs, object_dirs)).await? {
             Decision::Go(plan) => plan,
             Decision::Nothing => return Ok(None),
             Decision::Refuse(reason) => {

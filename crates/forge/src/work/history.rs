@@ -36,13 +36,13 @@ async fn prune_logs(forge: &Forge, deliveries_from: Timestamp) -> Result<(), Sto
 pub(super) async fn work(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().jobs.history);
     mail::prune(forge, before).await;
-    let told = forge.clock().now().minus(forge.settings().webhooks.retention);
-    prune_logs(forge, told).await?;
+    let delivered_before = forge.clock().now().minus(forge.settings().webhooks.retention);
+    prune_logs(forge, delivered_before).await?;
     forge
         .store()
-        .write((before, told), |tx, (before, told)| {
+        .write((before, delivered_before), |tx, (before, delivered_before)| {
             Box::pin(async move {
-                webhooks::prune_gone(tx, *told).await?;
+                webhooks::prune_gone(tx, *delivered_before).await?;
                 jobs::prune(tx, *before).await?;
                 pushes::prune(tx, *before).await?;
                 sessions::prune(tx).await?;

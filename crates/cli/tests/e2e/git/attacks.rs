@@ -257,7 +257,7 @@ fn pushes_of_one_stranger_take_the_memory_of_one_ration(
         })
     });
     assert!(told.iter().all(|told| told.contains(refusal)), "{told:?}");
-    assert!(peak.bytes() < before + UNPACKING, "{} before, {}", before >> 20, peak.told());
+    assert!(peak.bytes() < before + UNPACKING, "{} before, {}", before >> 20, peak.describe());
 }
 
 /// A git that does not come back from a blame of `held…` for as long as a file is there.

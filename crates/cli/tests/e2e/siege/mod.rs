@@ -67,7 +67,7 @@ fn heavy_an_honest_client_works_under_all_attacks_at_once(#[values(Engine::Sqlit
     let mut siege = Siege::begin(engine);
     let outcome = siege.attack(ALL, duration());
     eprintln!("{engine:?}: {} rounds in {:?}", outcome.rounds, duration());
-    eprintln!("{}{}", outcome.times.beside(&siege.idle), outcome.peak.told());
+    eprintln!("{}{}", outcome.times.beside(&siege.idle), outcome.peak.describe());
     for (attack, tally) in ALL.iter().zip(&outcome.tallies) {
         eprintln!("{:<24} {}", attack.name, tally.line());
     }
@@ -121,7 +121,7 @@ struct Outcome {
 
 impl Outcome {
     fn assert_memory(&self) {
-        assert!(self.peak.bytes() < MEMORY, "server and children hold {}", self.peak.told());
+        assert!(self.peak.bytes() < MEMORY, "server and children hold {}", self.peak.describe());
     }
 }
 
