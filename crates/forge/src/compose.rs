@@ -2,7 +2,7 @@
 
 use crate::accounts::password::Hashing;
 use crate::admit::Admissions;
-use crate::context::Parts;
+use crate::context::{Base, Parts};
 use crate::git::push::authority::SignedPushes;
 use crate::git::snapshots::Snapshots;
 use crate::grasp::authority::GraspPushes;
@@ -38,6 +38,6 @@ impl Forge {
             .with(Strangers::default())
             .with(signed)
             .with(Handlers::new(work::handler));
-        Self::of_parts(store, git, layout, random, settings, node, key, parts)
+        Self::of_parts(Base { store, git, layout, random, settings, node, key }, parts)
     }
 }

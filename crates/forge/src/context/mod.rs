@@ -51,18 +51,21 @@ struct Inner {
     parts: Parts,
 }
 
+/// What a forge is made of besides the state of modules.
+pub(crate) struct Base {
+    pub store: Store,
+    pub git: Git,
+    pub layout: Layout,
+    pub random: Arc<dyn Random>,
+    pub settings: Settings,
+    pub node: Node,
+    pub key: [u8; 32],
+}
+
 impl Forge {
     /// Called by `compose.rs` alone, which makes every part.
-    pub(crate) fn of_parts(
-        store: Store,
-        git: Git,
-        layout: Layout,
-        random: Arc<dyn Random>,
-        settings: Settings,
-        node: Node,
-        key: [u8; 32],
-        parts: Parts,
-    ) -> Self {
+    pub(crate) fn of_parts(base: Base, parts: Parts) -> Self {
+        let Base { store, git, layout, random, settings, node, key } = base;
         let layout = layout.owned_by(&node.incoming_prefix());
         let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
         let inner = Inner {
