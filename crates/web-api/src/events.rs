@@ -94,7 +94,7 @@ pub(super) async fn stream(
     let tail = Tail::new(&app.forge, &caller, after).await?;
     let standing = auth::standing(&headers, &caller);
     let following = Following { app, tail, standing, end: Instant::now() + LIFE, _slot: slot };
-    let mut response = Sse::new(stream(following)).into_response();
+    let mut response = Sse::new(messages(following)).into_response();
     // Proxies would buffer the stream otherwise.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
@@ -142,7 +142,7 @@ fn said(app: &App, item: &Item) -> sse::Event {
 
 /// Messages of a stream: each event under its id, a comment where nothing happens, and nothing more once the server stops
 /// or whoever listens lost what they came in with.
-fn stream(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+fn messages(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     let stop = following.app.stop.clone();
     let first = stream::iter([sse::Event::default().comment("from here on").retry(Duration::from_secs(3))]);
     let rest = stream::unfold(following, |mut following| async move {
