@@ -51,7 +51,7 @@ struct Inner {
     parts: Parts,
 }
 
-/// What a forge is made of besides the state of modules.
+/// Base of a forge: everything but the state of modules.
 pub(crate) struct Base {
     pub store: Store,
     pub git: Git,
