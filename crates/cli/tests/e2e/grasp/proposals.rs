@@ -42,7 +42,7 @@ fn pr_event_arrives_no_git_data_then_push_releases_it(#[values(Engine::Sqlite, E
     assert!(!scene.is_served(&event));
     let key = scene.owner.clone();
     let rows = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(&event))]);
-    assert!(rows.contains("commit mismatch"), "{told}");
+    assert!(rows.contains("commit mismatch"), "{rows}");
     scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
     assert!(scene.is_served(&event));
     assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), commit)));
@@ -134,7 +134,7 @@ fn git_push_arrives_no_pr_event_then_the_event_completes_it(
     let key = scene.owner.clone();
     let event = proposal(&scene, &author, &commit, 1618, &[]);
     let rows = scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
-    assert!(rows.contains("awaiting PR event"), "{told}");
+    assert!(rows.contains("awaiting PR event"), "{rows}");
     assert!(!scene.refs(&key, "demo").iter().any(|(name, _)| name.starts_with("refs/nostr/")));
     let into = scene.git.fresh_dir();
     scene.git.ok(&into, &["init", "-q"]);
@@ -254,7 +254,7 @@ fn unsigned_bytes_have_a_budget(#[values(Engine::Sqlite, Engine::Postgres)] engi
             break;
         }
     }
-    assert!(rows.contains("waiting for their events") || rows.contains("limit"), "{told}");
+    assert!(rows.contains("waiting for their events") || rows.contains("limit"), "{rows}");
     scene.assert_healthy();
 }
 
