@@ -188,13 +188,6 @@ pub enum InvalidName {
     Reserved,
 }
 
-impl InvalidName {
-    /// Whether the name is well-formed but reserved.
-    pub fn is_reserved(self) -> bool {
-        self == Self::Reserved
-    }
-}
-
 impl UserName {
     /// Whether the stored name differs from the typed one: names are stored in lower case and found in any case.
     pub fn folds(&self, typed: &str) -> bool {

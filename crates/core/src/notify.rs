@@ -36,11 +36,6 @@ words! {
 }
 
 impl Reason {
-    /// Whether they take part, rather than only watch.
-    pub fn takes_part(self) -> bool {
-        self != Self::Watching
-    }
-
     /// Whether it is mailed as a notification, which everyone can turn off. What happens to one's own repositories is
     /// mailed by itself, always.
     pub fn is_mailed(self) -> bool {

@@ -90,14 +90,6 @@ pub fn put_data(buffer: &mut BytesMut, data: &[u8]) {
     put_parts(buffer, &[data]);
 }
 
-/// Appends a line of text with the trailing newline that git expects.
-///
-/// # Panics
-/// If the line exceeds [`MAX_DATA`]: callers bound it.
-pub fn put_text(buffer: &mut BytesMut, line: &[u8]) {
-    put_parts(buffer, &[line, b"\n"]);
-}
-
 /// Appends one packet made of several parts, without joining them first.
 pub(crate) fn put_parts(buffer: &mut BytesMut, parts: &[&[u8]]) {
     let length = 4 + parts.iter().map(|part| part.len()).sum::<usize>();

@@ -27,13 +27,6 @@ pub struct UploadCapabilities {
     pub(crate) v2: Bytes,
 }
 
-impl UploadCapabilities {
-    /// Capability line of versions 0 and 1 without `symref`.
-    pub fn v0_line(&self) -> Vec<u8> {
-        [&self.before_symref[..], &self.after_symref[..]].concat()
-    }
-}
-
 /// Runs the binary on a scratch repository below `dir`.
 pub(crate) async fn capabilities(
     environment: &Environment,

@@ -23,13 +23,6 @@ impl<T> Origin<T> {
             Self::Local(_) => None,
         }
     }
-
-    pub fn local(&self) -> Option<&T> {
-        match self {
-            Self::Nostr(_) => None,
-            Self::Local(details) => Some(details),
-        }
-    }
 }
 
 /// A nostr event that adds to a thread.

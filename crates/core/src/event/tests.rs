@@ -45,7 +45,7 @@ fn both_shapes_of_an_issue_are_told_apart() {
         let Payload::IssueClosed(origin) = Body::parse("issue_closed", &json).unwrap().payload else {
             panic!("{file}")
         };
-        (origin.nostr().is_some(), origin.local().is_some())
+        (origin.nostr().is_some(), matches!(origin, Origin::Local(_)))
     };
     assert_eq!(shapes("issue_closed"), (false, true));
     assert_eq!(shapes("issue_closed.nostr"), (true, false));

@@ -73,12 +73,6 @@ pub fn plan(refs: &BTreeMap<RefName, Oid>, head: Option<&RefName>, state: &RepoS
     Ok(Plan { deletes, sets, head })
 }
 
-/// Whether an aligned repository holds at least one ref value of its state; only then is it promoted. Refs of events
-/// alone do not count.
-pub fn promotes(refs: &BTreeMap<RefName, Oid>, state: &RepoState) -> bool {
-    state.refs.iter().any(|(name, id)| refs.get(name).is_some_and(|oid| Some(*oid) == id.sha1()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,18 +161,6 @@ mod tests {
         let tags: [&[&str]; 2] = [&["d", "x"], &["refs/heads/main", &"a".repeat(64)]];
         let state = RepoState::parse(&event(1, 30_618, 0, &tags, ""), &RelayLimits::default()).unwrap();
         assert_eq!(plan(&refs(&[]), None, &state), Err(OtherHash("refs/heads/main".parse().unwrap())));
-        assert!(!promotes(&refs(&[("refs/heads/main", 1)]), &state));
-    }
-
-    #[test]
-    fn only_what_the_state_asked_for_promotes() {
-        let asked = state(&refs(&[("refs/heads/main", 1)]), None);
-        assert!(promotes(&refs(&[("refs/heads/main", 1)]), &asked));
-        for other in
-            [refs(&[]), refs(&[("refs/heads/main", 2)]), refs(&[("refs/nostr/x", 1)]), refs(&[("refs/heads/other", 1)])]
-        {
-            assert!(!promotes(&other, &asked));
-        }
     }
 
     fn any_refs(least: usize) -> impl Strategy<Value = BTreeMap<RefName, Oid>> {
@@ -209,7 +191,6 @@ mod tests {
             let is_ours = |(name, _): &(RefName, Oid)| is_state_ref(name.as_str());
             let split = |refs: Refs| -> (Refs, Refs) { refs.into_iter().partition(is_ours) };
             prop_assert_eq!(split(after.clone()), (wanted, split(now).1));
-            prop_assert!(promotes(&after, &state));
             prop_assert!(super::plan(&after, None, &state).unwrap().is_empty(), "doing it twice changes nothing");
         }
     }

@@ -33,30 +33,6 @@ impl Expiry {
     pub fn after_push(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
         ends.max(now.plus(self.after_push))
     }
-
-    /// New expiry of an announcement after a state for it arrived. Never earlier than `ends`.
-    pub fn after_state(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
-        ends.max(now.plus(self.entry))
-    }
-
-    /// Whether an entry expires now. Never during a push or fetch for its repository.
-    pub fn is_over(&self, ends: Timestamp, now: Timestamp, busy: Busy) -> bool {
-        busy == Busy::Idle && ends <= now
-    }
-
-    /// Time until which the id of an expired entry is remembered.
-    pub fn remembered_until(&self, ended: Timestamp) -> Timestamp {
-        ended.plus(self.remembered)
-    }
-}
-
-/// Whether the entry's repository is being written to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Busy {
-    /// No push or fetch is running.
-    Idle,
-    /// A push or fetch is running.
-    Writing,
 }
 
 #[cfg(test)]
@@ -78,31 +54,19 @@ mod tests {
     }
 
     #[test]
-    fn thirty_minutes_fifteen_after_a_push_seven_days_remembered() {
+    fn thirty_minutes_and_fifteen_after_a_push() {
         let expiry = Expiry::default();
         assert_eq!(expiry.of_arrival(at(0)), at(30));
         assert_eq!(expiry.after_push(at(30), at(5)), at(30), "enough is left");
         assert_eq!(expiry.after_push(at(30), at(20)), at(35));
-        assert_eq!(expiry.after_state(at(30), at(20)), at(50));
-        assert_eq!(expiry.remembered_until(at(30)), at(30 + 7 * 24 * 60));
-    }
-
-    #[test]
-    fn an_entry_ends_on_time_but_not_under_a_push() {
-        let expiry = Expiry::default();
-        assert!(!expiry.is_over(at(30), at(29), Busy::Idle));
-        assert!(expiry.is_over(at(30), at(30), Busy::Idle));
-        assert!(!expiry.is_over(at(30), at(99), Busy::Writing));
     }
 
     proptest! {
         #[test]
         fn no_event_shortens_the_time(ends in 0_i64..100, now in 0_i64..100) {
             let expiry = Expiry::default();
-            for later in [expiry.after_push(at(ends), at(now)), expiry.after_state(at(ends), at(now))] {
-                prop_assert!(later >= at(ends));
-                prop_assert!(!expiry.is_over(later, at(now), Busy::Idle));
-            }
+            let later = expiry.after_push(at(ends), at(now));
+            prop_assert!(later >= at(ends) && later > at(now));
         }
     }
 }
