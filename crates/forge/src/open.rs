@@ -4,6 +4,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{self, Action, Actor, Decision, DenyCode};
 use abide_core::repo::Visibility;
 use abide_core::{RepoId, RepoName, UserId, UserName};
+use abide_macros::boxed;
 use abide_nostr::git::Coordinate as Address;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::user_keys;
@@ -66,6 +67,7 @@ impl RepoLocator {
 
 /// Finds the repository behind a door and asks the policy. A repository that the caller may not see is reported as not
 /// found.
+#[boxed]
 pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
     let found = match door {

@@ -7,11 +7,13 @@ use crate::mail::{self, letters};
 use crate::{Access, Caller, Forge};
 use abide_core::UserId;
 use abide_core::account::{AdminRefusal, may_reset_factor};
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::accounts::{sessions, totp, users};
 use serde_json::json;
 
 /// Whether an account has a second factor, for site admins.
+#[boxed]
 pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool, Access> {
     admin::ensure(caller)?;
     let found = totp::get(&mut *forge.store().read().await?, user).await?;
@@ -19,6 +21,7 @@ pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool,
 }
 
 /// Turns off the second factor of another account, for site admins.
+#[boxed]
 pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
     let actor = admin::ensure(caller)?;
     may_reset_factor(actor, user)?;
@@ -26,6 +29,7 @@ pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<()
 }
 
 /// Turns off the second factor of an account, for the operator of the server.
+#[boxed]
 pub async fn by_operator(forge: &Forge, user: UserId) -> Result<(), AdminError> {
     reset(forge, None, user, Who::default()).await
 }
