@@ -4,6 +4,7 @@ use crate::consumer::follow;
 use crate::notify::Notifications;
 use crate::webhooks::Webhooks;
 use crate::{Fault, Forge};
+use abide_macros::boxed;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Shared> {
 }
 
 /// Runs every consumer until stopped.
+#[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut tasks = JoinSet::new();
     for consumer in all() {
@@ -25,6 +27,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
 }
 
 /// Numbers events and lets every consumer process the log. For commands and tests without a server.
+#[boxed]
 pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     catch_up_with(forge, &all()).await
 }

@@ -9,6 +9,7 @@ use crate::repos::{create, fork};
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::{bare, locks};
+use abide_macros::boxed;
 use abide_store::attention::{stars, watches};
 use abide_store::audit::{self, ChainReport};
 use abide_store::nostr::purgatory;
@@ -81,11 +82,13 @@ pub fn wide_modes(forge: &Forge) -> Result<Vec<String>, Fault> {
 }
 
 /// Examines everything, with a sample of objects.
+#[boxed]
 pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     examine_to(forge, Depth::Sample).await
 }
 
 /// Examines everything, to this depth.
+#[boxed]
 pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     let mut findings = Findings::default();
     if let Err(error) = forge.git().version().await {
@@ -121,11 +124,13 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
 }
 
 /// Repairs what it can. Returns its actions, a line each.
+#[boxed]
 pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
     fix_to(forge, Depth::Sample).await
 }
 
 /// As [`fix`], with this depth of the object check.
+#[boxed]
 pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
     let mut done = modes::fix(forge)?;
     let pushes = reconcile::all(forge).await?;

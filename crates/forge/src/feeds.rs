@@ -3,6 +3,7 @@
 use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::feed::Period;
+use abide_macros::boxed;
 use abide_store::attention::{feeds, trending};
 use abide_store::repos::{Repo, Viewer};
 use abide_store::sequencer;
@@ -27,6 +28,7 @@ pub struct Page {
 }
 
 /// A page of a feed before a position (or its first), filtered by the caller's access now.
+#[boxed]
 pub async fn read(
     forge: &Forge,
     caller: &Caller,
@@ -38,6 +40,7 @@ pub async fn read(
 }
 
 /// The same as far as everyone may.
+#[boxed]
 pub async fn read_public(forge: &Forge, feed: Feed, before: Option<i64>, limit: usize) -> Result<Page, Fault> {
     page(forge, Viewer { user: None, reads_everything: false }, feed, before, limit).await
 }
@@ -104,6 +107,7 @@ impl Tail {
 }
 
 /// Popular repositories that the caller may read, the most popular first.
+#[boxed]
 pub async fn popular(forge: &Forge, caller: &Caller, period: Period, limit: i64) -> Result<Vec<Repo>, Fault> {
     Ok(trending::list(&mut *forge.store().read().await?, period, viewer(caller), limit).await?)
 }

@@ -4,6 +4,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{self, Action, Decision, DenyCode};
 use abide_core::repo::Visibility;
 use abide_core::{RepoId, RepoName, UserId, UserName};
+use abide_macros::boxed;
 use abide_nostr::git::Coordinate as Address;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::user_keys;
@@ -66,6 +67,7 @@ impl RepoLocator {
 
 /// Finds the repository of a locator and asks the policy. A repository that the caller may not see is reported as not
 /// found.
+#[boxed]
 pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
     let found = match locator {

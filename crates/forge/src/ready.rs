@@ -2,16 +2,19 @@
 
 use crate::jobs::manage;
 use crate::{Fault, Forge, disk};
+use abide_macros::boxed;
 use abide_store::events;
 use abide_store::repos::pushes;
 
 /// Fails if the database does not answer or the disk is nearly full.
+#[boxed]
 pub async fn check(forge: &Forge) -> Result<(), Fault> {
     pushes::count_running(&mut *forge.store().read().await?).await?;
     disk::ensure_room(forge, disk::Writer::Account)
 }
 
 /// Sets the gauges that are read from the database.
+#[boxed]
 pub async fn gauge(forge: &Forge) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     metrics::gauge!("abide_pushes_running").set(pushes::count_running(&mut conn).await? as f64);

@@ -1,6 +1,7 @@
 //! The loop that gives both logs their order. One node at a time holds the lease.
 
 use crate::{Fault, Forge};
+use abide_macros::boxed;
 use abide_store::leases::{self, Lease};
 use abide_store::sequencer::{self, Step};
 use std::time::Duration;
@@ -12,6 +13,7 @@ const BATCH: i64 = 500;
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Runs until stopped, then releases the lease.
+#[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut lease = None;
     while !stop.is_cancelled() {
@@ -33,6 +35,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
 }
 
 /// Numbers everything that is there now. For commands that work without a server.
+#[boxed]
 pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     let mut lease = None;
     drain(forge, &mut lease).await?;

@@ -5,6 +5,7 @@ use crate::repos::create;
 use crate::work::leftovers;
 use crate::{Fault, Forge};
 use abide_git::bare;
+use abide_macros::boxed;
 use abide_store::nostr::reservations;
 use abide_store::{StoreError, jobs, leases, webhooks};
 
@@ -21,6 +22,7 @@ pub struct Recovered {
 
 /// Takes over from earlier processes of this node: their leases end, their pushes are finished or aborted, directories
 /// they did not come to make are made.
+#[boxed]
 pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
     let Some(earlier) = forge.node().earlier_runs() else { return Ok(Recovered::default()) };
     let input = (earlier.to_owned(), forge.node().holder().to_owned());

@@ -6,6 +6,7 @@ use crate::throttle;
 use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};
+use abide_macros::boxed;
 use abide_store::accounts::tokens::{self, NewToken};
 use abide_store::accounts::users;
 use abide_store::{StoreError, throttles};
@@ -55,6 +56,7 @@ impl From<StoreError> for AddTokenError {
 }
 
 /// Creates a token for an account and returns the secret.
+#[boxed]
 pub async fn add_token(
     forge: &Forge,
     who: &Caller,

@@ -3,6 +3,7 @@
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
 use abide_core::UserId;
+use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::users::NewUser;
 use abide_store::{StoreError, Tx};
@@ -48,6 +49,7 @@ impl From<StoreError> for AddUserError {
 }
 
 /// Creates an account.
+#[boxed]
 pub async fn add_user(forge: &Forge, request: Request) -> Result<UserId, AddUserError> {
     let draft = Draft::new(&request.name, &request.email, request.password)?;
     let new = draft.hashed(forge, request.site_admin).await?;

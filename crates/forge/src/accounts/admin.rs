@@ -7,6 +7,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
 use abide_core::policy::{Action, SiteAdmin};
 use abide_core::{UserId, UserName};
+use abide_macros::boxed;
 use abide_store::accounts::users::{self, Found};
 use abide_store::accounts::{user_keys, user_redirects};
 use abide_store::repos::Page;
@@ -40,6 +41,7 @@ pub fn ensure(caller: &Caller) -> Result<SiteAdmin, Access> {
 }
 
 /// Accounts whose name or address contains the text, by name, and their total number.
+#[boxed]
 pub async fn users(
     forge: &Forge,
     caller: &Caller,
@@ -51,16 +53,19 @@ pub async fn users(
 }
 
 /// Suspends an account and ends its sessions.
+#[boxed]
 pub async fn suspend(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
     change(forge, caller, user, Change::Suspended(true)).await
 }
 
 /// Lifts a suspension.
+#[boxed]
 pub async fn unsuspend(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
     change(forge, caller, user, Change::Suspended(false)).await
 }
 
 /// Makes an account a site admin, or removes that right.
+#[boxed]
 pub async fn set_admin(forge: &Forge, caller: &Caller, user: UserId, admin: bool) -> Result<(), AdminError> {
     change(forge, caller, user, Change::Admin(admin)).await
 }
@@ -106,12 +111,14 @@ async fn write(tx: &mut Tx, admin: SiteAdmin, target: UserId, change: Change, wh
 }
 
 /// Releases an old name: it redirects nowhere, and anyone may take it. `false` if it does not exist.
+#[boxed]
 pub async fn release_name(forge: &Forge, caller: &Caller, old: &UserName) -> Result<bool, Access> {
     ensure(caller)?;
     Ok(release(forge, Who::from(caller), old).await?)
 }
 
 /// Releases an old name, also of a deleted account, by the operator at the command line. `false` if it does not exist.
+#[boxed]
 pub async fn release_name_by_operator(forge: &Forge, old: &UserName) -> Result<bool, Fault> {
     release(forge, Who::default(), old).await
 }
@@ -132,6 +139,7 @@ async fn release(forge: &Forge, who: Who, old: &UserName) -> Result<bool, Fault>
 }
 
 /// The old names of an account.
+#[boxed]
 pub async fn old_names(forge: &Forge, caller: &Caller, user: UserId) -> Result<Vec<super::rename::OldName>, Access> {
     ensure(caller)?;
     Ok(user_redirects::list(&mut *forge.store().read().await?, user).await?)
@@ -149,6 +157,7 @@ pub struct AuditFilter {
 }
 
 /// A page of the audit log, newest first, before the row `before`. An unknown action or name gives no rows.
+#[boxed]
 pub async fn audit(
     forge: &Forge,
     caller: &Caller,

@@ -4,6 +4,7 @@ use super::add_token::PREFIX;
 use super::one_time::hash;
 use crate::context::standing::Standing;
 use crate::{Caller, Fault, Forge};
+use abide_macros::boxed;
 use abide_store::accounts::{ssh_keys, tokens, users};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 const LAST_USED_PRECISION: Duration = Duration::from_secs(600);
 
 /// The caller behind this token; `None` if the token is unknown, revoked or expired, or the account is suspended.
+#[boxed]
 pub async fn by_token(forge: &Forge, secret: &str, ip: Option<IpAddr>) -> Result<Option<Caller>, Fault> {
     if !secret.starts_with(PREFIX) {
         return Ok(None);
@@ -31,6 +33,7 @@ pub async fn by_token(forge: &Forge, secret: &str, ip: Option<IpAddr>) -> Result
 }
 
 /// Whether an active account has this SSH key. This proves nothing about the client: a public key is not secret.
+#[boxed]
 pub async fn knows_ssh_key(forge: &Forge, fingerprint: &str) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     let Some(key) = ssh_keys::by_fingerprint(&mut conn, fingerprint).await? else { return Ok(false) };
@@ -39,6 +42,7 @@ pub async fn knows_ssh_key(forge: &Forge, fingerprint: &str) -> Result<bool, Fau
 }
 
 /// The caller behind this SSH key; `None` if no account has it, or the account is suspended.
+#[boxed]
 pub async fn by_ssh_key(forge: &Forge, fingerprint: &str, ip: Option<IpAddr>) -> Result<Option<Caller>, Fault> {
     let now = forge.clock().now();
     let mut conn = forge.store().read().await?;

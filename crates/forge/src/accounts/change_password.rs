@@ -9,6 +9,7 @@ use crate::mail::{self, letters};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
+use abide_macros::boxed;
 use abide_store::accounts::links::{self, Purpose};
 use abide_store::accounts::{sessions, users};
 use abide_store::{StoreError, Tx};
@@ -46,6 +47,7 @@ impl From<StoreError> for ChangePasswordError {
 }
 
 /// Changes the viewer's password and ends all their other sessions.
+#[boxed]
 pub async fn change_password(
     forge: &Forge,
     viewer: &Viewer,

@@ -4,6 +4,7 @@ use super::password as hashed;
 use super::sessions::Viewer;
 use crate::{Fault, Forge, throttle};
 use abide_core::account;
+use abide_macros::boxed;
 use abide_store::accounts::{sessions, users};
 use abide_store::{StoreError, throttles};
 use std::time::Duration;
@@ -59,6 +60,7 @@ pub(super) enum Proof {
 
 /// Fails unless `typed` is the viewer's password; then renews the confirmation of the session. For an account without a
 /// password, the confirmation counts from the last proof of the key, and nothing else renews it.
+#[boxed]
 pub async fn again(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
     if password(forge, viewer, typed).await? == Proof::RecentLogin {
         return Ok(());

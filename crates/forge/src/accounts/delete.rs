@@ -14,6 +14,7 @@ use crate::{Access, Caller, Fault, Forge, GraspSettings};
 use abide_core::account::{self, DeleteRefusal, Deleter};
 use abide_core::event::{Payload, Publicity, UserDeleted};
 use abide_core::{UserId, UserName};
+use abide_macros::boxed;
 use abide_nostr::nip19;
 use abide_store::accounts::{retire, user_keys, users};
 use abide_store::repos::{self, Page, Viewer as Reader};
@@ -56,6 +57,7 @@ impl From<Fault> for DeleteError {
 }
 
 /// Deletes the viewer's own account, after they typed its name and password.
+#[boxed]
 pub async fn delete_own(
     forge: &Forge,
     viewer: &Viewer,
@@ -72,6 +74,7 @@ pub async fn delete_own(
 }
 
 /// Deletes an account, by a site admin.
+#[boxed]
 pub async fn delete_by_admin(
     forge: &Forge,
     caller: &Caller,
@@ -83,6 +86,7 @@ pub async fn delete_by_admin(
 }
 
 /// Deletes an account, by the operator at the command line.
+#[boxed]
 pub async fn delete_by_operator(forge: &Forge, user: UserId, remains: Remains) -> Result<(), DeleteError> {
     run(forge, Deleter::Operator, Who::default(), user, remains).await
 }

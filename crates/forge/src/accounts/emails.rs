@@ -8,6 +8,7 @@ use crate::mail::{self, letters};
 use crate::{Fault, Forge, throttle};
 use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
+use abide_macros::boxed;
 use abide_store::accounts::{emails, users};
 use abide_store::{StoreError, Tx, throttles};
 use serde_json::json;
@@ -59,11 +60,13 @@ impl From<StoreError> for EmailError {
 }
 
 /// The viewer's addresses.
+#[boxed]
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Email>, Fault> {
     of_user(forge, viewer.user.id).await
 }
 
 /// The addresses of an account, for its owner without a session.
+#[boxed]
 pub async fn of_user(forge: &Forge, user: UserId) -> Result<Vec<Email>, Fault> {
     Ok(emails::list(&mut *forge.store().read().await?, user).await?)
 }
@@ -81,6 +84,7 @@ impl Unit {
 }
 
 /// Adds an address and sends the verification mail. Returns its id.
+#[boxed]
 pub async fn add(forge: &Forge, viewer: &Viewer, typed: &str) -> Result<i64, EmailError> {
     let address: EmailAddress = typed.parse().map_err(|error: InvalidEmail| FieldError::from(error))?;
     let unit = (Unit::new(forge, viewer), address.to_string(), verify::Proof::new(forge));
@@ -121,6 +125,7 @@ async fn write_added(
 }
 
 /// Removes one of the viewer's addresses.
+#[boxed]
 pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
     forge
         .store()
@@ -139,6 +144,7 @@ pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), Email
 }
 
 /// Makes a verified address the primary one. A mail notifies the previous primary address.
+#[boxed]
 pub async fn make_primary(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
     forge.store().write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id))).await
 }

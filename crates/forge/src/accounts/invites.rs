@@ -9,6 +9,7 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Access, Fault, Forge};
 use abide_core::account::{EmailAddress, InvalidEmail};
+use abide_macros::boxed;
 use abide_store::accounts::links::{self, NewLink, Purpose};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
@@ -52,12 +53,14 @@ impl From<StoreError> for InviteError {
 }
 
 /// Creates an invitation and returns its link, which is shown only once. With an address, the link is also sent there.
+#[boxed]
 pub async fn create(forge: &Forge, viewer: &Viewer, email: Option<String>) -> Result<String, InviteError> {
     admin::ensure(&viewer.caller)?;
     issue(forge, Who::from(&viewer.caller), email).await
 }
 
 /// Creates an invitation, by the operator at the command line.
+#[boxed]
 pub async fn create_by_operator(forge: &Forge, email: Option<String>) -> Result<String, InviteError> {
     issue(forge, Who::default(), email).await
 }
@@ -106,11 +109,13 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
 }
 
 /// Whether an invitation still works.
+#[boxed]
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(one_time::open(forge, Purpose::Invite, token).await?.is_some())
 }
 
 /// Open invitations, newest first.
+#[boxed]
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Invite>, Access> {
     admin::ensure(&viewer.caller)?;
     let now = forge.clock().now();
@@ -118,6 +123,7 @@ pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Invite>, Access>
 }
 
 /// Revokes an invitation; `false` if it does not exist or was accepted.
+#[boxed]
 pub async fn revoke(forge: &Forge, viewer: &Viewer, id: i64) -> Result<bool, Access> {
     admin::ensure(&viewer.caller)?;
     let revoked: Result<bool, Fault> = forge

@@ -8,6 +8,7 @@ use super::ticket::{self, Ticket};
 use super::{one_time, password, second_factor as factor};
 use crate::{Fault, Forge, throttle};
 use abide_core::{UserId, UserName};
+use abide_macros::boxed;
 use abide_store::accounts::totp;
 use abide_store::accounts::users::{self, User};
 use abide_store::throttles::{self, Limit};
@@ -83,6 +84,7 @@ impl Counted {
 }
 
 /// Checks a password and opens a session, or asks for the second factor.
+#[boxed]
 pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginError> {
     let typed = request.login.trim();
     let known = find(forge, typed).await?;
@@ -179,6 +181,7 @@ async fn factor_is_on(forge: &Forge, user: UserId) -> Result<bool, Fault> {
 }
 
 /// Checks a TOTP code or a recovery code, and opens a session.
+#[boxed]
 pub async fn second_factor(
     forge: &Forge,
     ticket: &str,
@@ -255,6 +258,7 @@ pub(super) async fn open_unchanged(
 }
 
 /// Opens a session for an account that was just created.
+#[boxed]
 pub async fn open_session(forge: &Forge, user: UserId, agent: &str, ip: Option<IpAddr>) -> Result<Cookie, Fault> {
     let opening = Opening::new(forge, user, agent, ip);
     forge

@@ -36,6 +36,7 @@ pub mod verify;
 
 use crate::{Fault, Forge};
 use abide_core::{UserId, UserName};
+use abide_macros::boxed;
 use abide_store::accounts::users;
 
 pub use crate::context::standing;
@@ -45,21 +46,25 @@ pub use abide_store::accounts::users::User;
 pub use sessions::Viewer;
 
 /// The account with this name.
+#[boxed]
 pub async fn find(forge: &Forge, name: &UserName) -> Result<Option<User>, Fault> {
     Ok(users::by_name(&mut *forge.store().read().await?, name).await?)
 }
 
 /// The account that has or had this name. Its current name differs if it was renamed.
+#[boxed]
 pub async fn find_by_any_name(forge: &Forge, name: &UserName) -> Result<Option<User>, Fault> {
     Ok(users::by_any_name(&mut *forge.store().read().await?, name).await?)
 }
 
 /// The account with this id.
+#[boxed]
 pub async fn by_id(forge: &Forge, id: UserId) -> Result<Option<User>, Fault> {
     Ok(users::by_id(&mut *forge.store().read().await?, id).await?)
 }
 
 /// A page of accounts by id.
+#[boxed]
 pub async fn list(forge: &Forge, after: UserId, limit: i64) -> Result<Vec<User>, Fault> {
     Ok(users::list(&mut *forge.store().read().await?, after, limit).await?)
 }

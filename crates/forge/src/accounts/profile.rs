@@ -4,6 +4,7 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{InvalidProfile, ProfileField};
 use abide_core::policy::DenyCode;
+use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::users::{self, Profile};
 use serde_json::json;
@@ -45,6 +46,7 @@ impl From<StoreError> for ProfileError {
 }
 
 /// Replaces the caller's profile. A profile that holds already changes nothing and emits nothing.
+#[boxed]
 pub async fn edit(forge: &Forge, caller: &Caller, request: Request) -> Result<(), ProfileError> {
     let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     let display_name = ProfileField::DisplayName.check(&request.display_name)?;

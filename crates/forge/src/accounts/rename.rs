@@ -9,6 +9,7 @@ use crate::{Fault, Forge};
 use abide_core::event::{Payload, Publicity, UserRenamed};
 use abide_core::names::InvalidName;
 use abide_core::{UserId, UserName};
+use abide_macros::boxed;
 use abide_store::accounts::{user_merge, user_redirects, users};
 use abide_store::{StoreError, Tx};
 
@@ -61,6 +62,7 @@ impl From<StoreError> for RenameError {
 }
 
 /// Renames the viewer's account.
+#[boxed]
 pub async fn rename(
     forge: &Forge,
     viewer: &Viewer,
@@ -73,11 +75,13 @@ pub async fn rename(
 }
 
 /// Gives the viewer's account its first name. No URL uses a name of the account yet, so a session is enough.
+#[boxed]
 pub async fn pick(forge: &Forge, viewer: &Viewer, name: &str) -> Result<UserName, RenameError> {
     change(forge, Who::from(&viewer.caller), viewer.user.id, parse(name)?, true).await
 }
 
 /// Renames an account, by the operator at the command line.
+#[boxed]
 pub async fn rename_by_operator(forge: &Forge, user: UserId, new_name: &str) -> Result<UserName, RenameError> {
     change(forge, Who::default(), user, parse(new_name)?, false).await
 }
@@ -130,6 +134,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), RenameError> {
 }
 
 /// The viewer's old names, oldest first.
+#[boxed]
 pub async fn redirects(forge: &Forge, viewer: &Viewer) -> Result<Vec<OldName>, Fault> {
     Ok(user_redirects::list(&mut *forge.store().read().await?, viewer.user.id).await?)
 }

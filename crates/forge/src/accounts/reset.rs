@@ -12,6 +12,7 @@ use crate::jobs::{self, Kind};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge, sealed, throttle};
 use abide_core::account::{EmailAddress, password_fits};
+use abide_macros::boxed;
 use abide_store::accounts::links::{self, NewLink, Purpose};
 use abide_store::accounts::{emails, users};
 use abide_store::{StoreError, Tx, throttles};
@@ -57,6 +58,7 @@ impl From<StoreError> for ResetError {
 }
 
 /// Asks for a link. `Ok` does not reveal whether the account exists.
+#[boxed]
 pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), ResetError> {
     let address: EmailAddress = email.parse().map_err(FieldError::from)?;
     let settings = forge.settings();
@@ -121,11 +123,13 @@ async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Re
 }
 
 /// Whether a link still works.
+#[boxed]
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(one_time::open(forge, Purpose::Reset, token).await?.is_some())
 }
 
 /// Sets a new password and uses up the link. Every session of the account ends; its second factor stays.
+#[boxed]
 pub async fn set(forge: &Forge, ip: Option<IpAddr>, token: &str, new: String) -> Result<(), ResetError> {
     // Checked before the password is hashed: requests without a valid link cost nothing.
     if !is_open(forge, token).await? {

@@ -8,11 +8,13 @@ use crate::{Access, Caller, Forge};
 use abide_core::UserId;
 use abide_core::account::{AdminRefusal, may_reset_factor};
 use abide_core::policy::SiteAdmin;
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::accounts::{sessions, totp, users};
 use serde_json::json;
 
 /// Whether an account has a second factor, for site admins.
+#[boxed]
 pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool, Access> {
     admin::ensure(caller)?;
     let found = totp::get(&mut *forge.store().read().await?, user).await?;
@@ -20,6 +22,7 @@ pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool,
 }
 
 /// Turns off the second factor of another account, for site admins.
+#[boxed]
 pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
     let admin = admin::ensure(caller)?;
     may_reset_factor(admin.id(), user)?;
@@ -27,6 +30,7 @@ pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<()
 }
 
 /// Turns off the second factor of an account, for the operator of the server.
+#[boxed]
 pub async fn by_operator(forge: &Forge, user: UserId) -> Result<(), AdminError> {
     reset(forge, None, user, Who::default()).await
 }

@@ -5,6 +5,7 @@ use crate::context::standing::Standing;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge, sealed};
 use abide_core::{Timestamp, UserId};
+use abide_macros::boxed;
 use abide_store::accounts::sessions::{self, NewSession};
 use abide_store::accounts::users::User;
 use abide_store::{StoreError, Tx};
@@ -101,6 +102,7 @@ impl Opening {
 
 /// The viewer behind this cookie; `None` if the session is unknown or ended, or the account is suspended. One
 /// statement.
+#[boxed]
 pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Result<Option<Viewer>, Fault> {
     let now = forge.clock().now();
     let hash = one_time::hash(cookie);
@@ -138,6 +140,7 @@ fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>, seen: Timestamp) {
 }
 
 /// Ends the session of a cookie; an unknown cookie is not an error.
+#[boxed]
 pub async fn log_out(forge: &Forge, cookie: &str) -> Result<(), Fault> {
     let unit = one_time::hash(cookie);
     let ended = forge.store().write(unit, |tx, hash| {
@@ -153,6 +156,7 @@ pub async fn log_out(forge: &Forge, cookie: &str) -> Result<(), Fault> {
 }
 
 /// Ends one of the viewer's sessions; `false` if the viewer has no such session.
+#[boxed]
 pub async fn end(forge: &Forge, viewer: &Viewer, session_id: &str) -> Result<bool, Fault> {
     let Ok(hash) = hex::decode(session_id) else { return Ok(false) };
     let unit = (viewer.user.id, hash, Who::from(&viewer.caller));
@@ -169,6 +173,7 @@ pub async fn end(forge: &Forge, viewer: &Viewer, session_id: &str) -> Result<boo
 }
 
 /// Ends every session of the viewer, including this one; returns their number.
+#[boxed]
 pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
     let unit = (viewer.user.id, Who::from(&viewer.caller));
     let ended = forge.store().write(unit, |tx, (user, who)| {
@@ -183,6 +188,7 @@ pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, F
 }
 
 /// Ends every other session of the viewer; returns their number.
+#[boxed]
 pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
     let keep = hex::decode(&viewer.session_id).unwrap_or_default();
     let unit = (viewer.user.id, keep, Who::from(&viewer.caller));
@@ -198,6 +204,7 @@ pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
 }
 
 /// The viewer's sessions, the last used first.
+#[boxed]
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault> {
     let (now, keep) = (forge.clock().now(), forge.settings().session.per_user);
     let all = sessions::of_user(&mut *forge.store().read().await?, viewer.user.id, now, keep).await?;

@@ -4,6 +4,7 @@ use super::new_account::{self, Draft, FieldError};
 use super::one_time::{self, OneTime};
 use crate::{Fault, Forge};
 use abide_core::UserId;
+use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, NewLink, Purpose};
 use abide_store::accounts::users::{self, NewUser};
@@ -44,6 +45,7 @@ impl From<StoreError> for SetUpError {
 }
 
 /// A new link to the setup page, while no account exists. Revokes older links.
+#[boxed]
 pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     let secret = OneTime::new(forge);
     let url = one_time::url(forge, "setup", &secret);
@@ -63,12 +65,14 @@ pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
 }
 
 /// Whether the link still works.
+#[boxed]
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     let open = one_time::open(forge, Purpose::Setup, token).await?;
     Ok(open.is_some() && !users::any(&mut *forge.store().read().await?).await?)
 }
 
 /// Creates the first admin and uses up the link.
+#[boxed]
 pub async fn set_up(
     forge: &Forge,
     ip: Option<IpAddr>,

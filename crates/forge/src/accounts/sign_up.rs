@@ -4,6 +4,7 @@ use super::new_account::{self, Draft, FieldError};
 use super::{invites, one_time, verify};
 use crate::{Fault, Forge, throttle};
 use abide_core::UserId;
+use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, Purpose};
 use abide_store::accounts::users::NewUser;
@@ -65,6 +66,7 @@ impl From<StoreError> for SignUpError {
 }
 
 /// Creates an account and sends the verification mail. The account can be used at once.
+#[boxed]
 pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Result<UserId, SignUpError> {
     let invite = match (forge.settings().signup.mode, &request.invite) {
         (SignUpMode::Closed, _) => return Err(SignUpError::Closed),

@@ -3,6 +3,7 @@
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
+use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::ssh_keys::{self, NewSshKey, SshKey};
 use abide_store::accounts::users;
@@ -54,6 +55,7 @@ impl From<StoreError> for AddKeyError {
 }
 
 /// Adds a key to an account.
+#[boxed]
 pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &str) -> Result<SshKey, AddKeyError> {
     let key = parse(line)?;
     let title = if title.trim().is_empty() { key.comment().as_str_lossy().to_owned() } else { title.trim().to_owned() };
@@ -100,11 +102,13 @@ fn parse(line: &str) -> Result<PublicKey, AddKeyError> {
 }
 
 /// A user's key.
+#[boxed]
 pub async fn get(forge: &Forge, user: UserId, id: i64) -> Result<Option<SshKey>, Fault> {
     Ok(ssh_keys::by_id(&mut *forge.store().read().await?, user, id).await?)
 }
 
 /// A page of a user's keys, and their total number.
+#[boxed]
 pub async fn list(forge: &Forge, user: UserId, limit: i64, offset: i64) -> Result<(Vec<SshKey>, i64), Fault> {
     let mut conn = forge.store().read().await?;
     let keys = ssh_keys::list(&mut conn, user, limit, offset).await?;
@@ -112,6 +116,7 @@ pub async fn list(forge: &Forge, user: UserId, limit: i64, offset: i64) -> Resul
 }
 
 /// Removes a user's key; `false` if the user has no such key.
+#[boxed]
 pub async fn remove(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Result<bool, Fault> {
     forge
         .store()

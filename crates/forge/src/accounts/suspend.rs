@@ -7,12 +7,14 @@ use crate::grasp::spread;
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
+use abide_macros::boxed;
 use abide_store::accounts::{sessions, user_keys, users};
 use abide_store::{StoreError, Tx, nostr};
 use serde_json::json;
 
 /// Suspends an account or lifts the suspension. Tokens and keys of a suspended account do not work, and its sessions
 /// end.
+#[boxed]
 pub async fn set_suspended(forge: &Forge, user: UserId, suspended: bool) -> Result<(), Fault> {
     forge
         .store()
@@ -37,6 +39,7 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
 }
 
 /// Readmits a key whose account was deleted while suspended; `false` if no such account had it.
+#[boxed]
 pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
     forge
         .store()
@@ -53,6 +56,7 @@ pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
 }
 
 /// Sets a password and ends every session; `false` if it is too short or too long.
+#[boxed]
 pub async fn set_password(forge: &Forge, user: UserId, typed: String) -> Result<bool, Fault> {
     if !password_fits(&typed) {
         return Ok(false);

@@ -3,6 +3,7 @@
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
+use abide_macros::boxed;
 use abide_store::accounts::tokens::{self, Token};
 use serde_json::json;
 
@@ -10,11 +11,13 @@ use serde_json::json;
 const MAX: i64 = 1000;
 
 /// A user's tokens, without their secrets.
+#[boxed]
 pub async fn list(forge: &Forge, user: UserId) -> Result<Vec<Token>, Fault> {
     Ok(tokens::list(&mut *forge.store().read().await?, user, MAX).await?)
 }
 
 /// Revokes a token; `false` if the user has no such live token.
+#[boxed]
 pub async fn revoke(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Result<bool, Fault> {
     forge
         .store()

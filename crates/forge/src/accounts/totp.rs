@@ -6,6 +6,7 @@ use super::sessions::Viewer;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
+use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::totp;
 use qrcode::{Color, EcLevel, QrCode};
@@ -60,17 +61,20 @@ impl From<StoreError> for TotpError {
 }
 
 /// Whether login asks for a code.
+#[boxed]
 pub async fn is_on(forge: &Forge, viewer: &Viewer) -> Result<bool, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
     Ok(found.is_some_and(|totp| totp.confirmed_at.is_some()))
 }
 
 /// Number of unused recovery codes.
+#[boxed]
 pub async fn recovery_codes_left(forge: &Forge, viewer: &Viewer) -> Result<i64, Fault> {
     Ok(totp::count_codes(&mut *forge.store().read().await?, viewer.user.id).await?)
 }
 
 /// Creates a secret that waits for confirmation. Replaces an unconfirmed one.
+#[boxed]
 pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpError> {
     let mut secret = [0; factor::SECRET_LEN];
     forge.random().fill(&mut secret);
@@ -87,6 +91,7 @@ pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpErro
 }
 
 /// The unconfirmed secret, to show it again after a wrong code.
+#[boxed]
 pub async fn pending(forge: &Forge, viewer: &Viewer) -> Result<Option<Enrolment>, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
     let waiting = found.filter(|totp| totp.confirmed_at.is_none());
@@ -130,6 +135,7 @@ fn svg(code: &QrCode) -> String {
 }
 
 /// Turns the second factor on with a first code. Returns the recovery codes, which are shown only once.
+#[boxed]
 pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<String>, TotpError> {
     let (codes, hashes) = factor::recovery_codes(forge, viewer.user.id);
     let unit = (forge.clone(), viewer.user.id, code.to_owned(), hashes, Who::from(&viewer.caller));
@@ -154,6 +160,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<S
 }
 
 /// Turns the second factor off.
+#[boxed]
 pub async fn disable(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), TotpError> {
     confirm::password(forge, viewer, password).await?;
     let unit = (forge.clone(), viewer.user.id, viewer.user.email.clone(), Who::from(&viewer.caller));
@@ -175,6 +182,7 @@ pub async fn disable(forge: &Forge, viewer: &Viewer, password: String) -> Result
 }
 
 /// Replaces the recovery codes. Returns the new ones, which are shown only once.
+#[boxed]
 pub async fn new_recovery_codes(forge: &Forge, viewer: &Viewer, password: String) -> Result<Vec<String>, TotpError> {
     confirm::password(forge, viewer, password).await?;
     let (codes, hashes) = factor::recovery_codes(forge, viewer.user.id);

@@ -7,6 +7,7 @@ use crate::mail::{self, letters};
 use crate::throttle;
 use crate::{Fault, Forge};
 use abide_core::UserId;
+use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, NewLink, Purpose};
 use abide_store::{StoreError, Tx, throttles};
@@ -46,11 +47,13 @@ impl Proof {
 }
 
 /// Whether a link still works.
+#[boxed]
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(one_time::open(forge, Purpose::Verify, token).await?.is_some())
 }
 
 /// Uses up a link and marks its address as verified; `false` if the link does not work.
+#[boxed]
 pub async fn confirm(forge: &Forge, token: &str) -> Result<bool, Fault> {
     forge.store().write(one_time::hash(token), |tx, hash| Box::pin(write(tx, hash))).await
 }
@@ -90,6 +93,7 @@ impl From<StoreError> for ResendError {
 }
 
 /// Sends the verification mail for one of the viewer's addresses again.
+#[boxed]
 pub async fn resend(forge: &Forge, viewer: &Viewer, email_id: i64) -> Result<(), ResendError> {
     let unit = (forge.clone(), viewer.user.id, email_id, Proof::new(forge));
     let waits = forge.store().write(unit, |tx, (forge, user, email, proof)| {

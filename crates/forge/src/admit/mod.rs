@@ -15,6 +15,7 @@ mod screen;
 use crate::relay::tail;
 use crate::{Forge, RelaySettings, disk};
 use abide_core::admission::Network;
+use abide_macros::boxed;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::{Event, EventId};
 use lanes::Lanes;
@@ -131,6 +132,7 @@ fn failed(error: &crate::Fault) -> Answer {
 }
 
 /// Admits published events and follows the events of other nodes, until `stop` is cancelled and no work is left.
+#[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     tokio::join!(admit(&forge, &stop), tail::run(&forge, &stop));
 }

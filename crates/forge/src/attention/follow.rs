@@ -6,16 +6,19 @@ use crate::{Access, Caller, Fault, Forge, Rate};
 use abide_core::UserId;
 use abide_core::attention::may_follow;
 use abide_core::event::{Follow, Payload, Publicity};
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::accounts::users::{self, User};
 use abide_store::attention::follows;
 
 /// Follows someone. `true` if the caller did not before.
+#[boxed]
 pub async fn follow(forge: &Forge, caller: &Caller, user: &User) -> Result<bool, AttentionError> {
     change(forge, caller, user, true).await
 }
 
 /// Follows someone no more. `true` if the caller did before.
+#[boxed]
 pub async fn unfollow(forge: &Forge, caller: &Caller, user: &User) -> Result<bool, AttentionError> {
     change(forge, caller, user, false).await
 }
@@ -65,6 +68,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
 }
 
 /// Whether one account follows another.
+#[boxed]
 pub async fn follows(forge: &Forge, follower: UserId, followed: UserId) -> Result<bool, Fault> {
     Ok(follows::has(&mut *forge.store().read().await?, follower, followed).await?)
 }
@@ -80,6 +84,7 @@ pub async fn following(forge: &Forge, user: UserId, part: impl Into<Part>) -> Re
 }
 
 /// How many follow an account, and how many it follows.
+#[boxed]
 pub async fn counts(forge: &Forge, user: UserId) -> Result<(i64, i64), Fault> {
     Ok(follows::counts(&mut *forge.store().read().await?, user).await?)
 }

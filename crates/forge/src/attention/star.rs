@@ -8,6 +8,7 @@ use abide_core::event::{NoDetails, Payload};
 use abide_core::policy::Action;
 use abide_core::search::MAX_TEXT;
 use abide_core::{RepoId, UserId};
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::attention::stars::{self, Search};
 use abide_store::repos::{Page, Repo};
@@ -17,11 +18,13 @@ use std::collections::HashSet;
 pub use abide_core::attention::StarOrder;
 
 /// Stars a repository. `true` if it was not starred before.
+#[boxed]
 pub async fn star(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, AttentionError> {
     change(forge, caller, repo, true).await
 }
 
 /// Takes a star back. `true` if there was one.
+#[boxed]
 pub async fn unstar(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, AttentionError> {
     change(forge, caller, repo, false).await
 }
@@ -57,6 +60,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
 }
 
 /// Whether the caller stars a repository.
+#[boxed]
 pub async fn is_starred(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, Fault> {
     match caller.user_id() {
         Some(user) => Ok(stars::has(&mut *forge.store().read().await?, user, repo.id).await?),
@@ -65,6 +69,7 @@ pub async fn is_starred(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<b
 }
 
 /// The repositories among these that the caller stars, in one query.
+#[boxed]
 pub async fn starred_among(forge: &Forge, caller: &Caller, repos: &[RepoId]) -> Result<HashSet<RepoId>, Fault> {
     match caller.user_id() {
         Some(user) if !repos.is_empty() => Ok(stars::among(&mut *forge.store().read().await?, user, repos).await?),
@@ -97,6 +102,7 @@ pub struct Query {
 }
 
 /// As [`of_user`], looking for text and in another order. Looks as far as a search does.
+#[boxed]
 pub async fn find_of_user(
     forge: &Forge,
     caller: &Caller,

@@ -6,6 +6,7 @@ use crate::open::{judge, open_locked, viewer};
 use crate::{Access, Caller, Fault, Forge, Rate};
 use abide_core::policy::Action;
 use abide_core::{RepoId, UserId, WatchLevel};
+use abide_macros::boxed;
 use abide_store::attention::watches;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
@@ -15,11 +16,13 @@ use std::collections::HashMap;
 pub use abide_store::attention::watches::Choice;
 
 /// Sets the watch level. `true` if it changed.
+#[boxed]
 pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, level: WatchLevel) -> Result<bool, AttentionError> {
     change(forge, caller, repo, Some(level)).await
 }
 
 /// Takes the choice back. `true` if there was one.
+#[boxed]
 pub async fn clear(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, AttentionError> {
     change(forge, caller, repo, None).await
 }
@@ -61,6 +64,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
 }
 
 /// Watch levels of the caller for several repositories, in one query.
+#[boxed]
 pub async fn choices_among(
     forge: &Forge,
     caller: &Caller,
@@ -73,6 +77,7 @@ pub async fn choices_among(
 }
 
 /// Watch level of the caller for a repository; `None` if they chose none.
+#[boxed]
 pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Choice>, Fault> {
     match caller.user_id() {
         Some(user) => Ok(watches::choice(&mut *forge.store().read().await?, user, repo.id).await?),
@@ -81,6 +86,7 @@ pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Optio
 }
 
 /// The level that holds for an account, whether or not they chose one.
+#[boxed]
 pub async fn current_level(forge: &Forge, user: UserId, repo: RepoId) -> Result<WatchLevel, Fault> {
     Ok(watches::current_level(&mut *forge.store().read().await?, user, repo).await?)
 }

@@ -24,6 +24,7 @@ use abide_git::Client;
 use abide_git::advertise::is_hidden;
 use abide_git::read::stream::BlobStream;
 use abide_git::read::{Entry, Listing, ReadError, Reader};
+use abide_macros::boxed;
 use abide_store::repos::Repo;
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ pub struct Browser {
 }
 
 /// Opens a repository for a caller who may read it.
+#[boxed]
 pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Result<Browser, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
     let repo = open::open(forge, caller, locator, Action::RepoRead).await?;
@@ -64,6 +66,7 @@ pub async fn open(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Resu
 }
 
 /// Browses an already opened repository, for this caller.
+#[boxed]
 pub async fn of_repo(forge: &Forge, caller: &Caller, repo: Repo) -> Result<Browser, Access> {
     let refs = snapshots::read(forge, &repo).await?;
     let dir = forge.layout().repo(repo.id);

@@ -3,6 +3,7 @@
 use super::Shared;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
+use abide_macros::boxed;
 use abide_store::{StoreError, Tx, consumers, events};
 use serde_json::json;
 
@@ -41,21 +42,25 @@ impl From<StoreError> for SettleError {
 }
 
 /// State of each consumer.
+#[boxed]
 pub async fn status(forge: &Forge) -> Result<Vec<Progress>, Fault> {
     Ok(consumers::all(&mut *forge.store().read().await?).await?)
 }
 
 /// Events set aside before a log position, latest first.
+#[boxed]
 pub async fn failures(forge: &Forge, before: i64, limit: i64) -> Result<Vec<Failure>, Fault> {
     Ok(consumers::failures(&mut *forge.store().read().await?, before, limit).await?)
 }
 
 /// Settles an event that was set aside, as the operator.
+#[boxed]
 pub async fn settle(forge: &Forge, consumers: &[Shared], what: (&str, i64), how: Settle) -> Result<(), SettleError> {
     settle_as(forge, Who::default(), consumers, what, how).await
 }
 
 /// As [`settle`], by a site admin.
+#[boxed]
 pub async fn settle_by_admin(
     forge: &Forge,
     caller: &Caller,

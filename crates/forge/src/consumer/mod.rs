@@ -11,6 +11,7 @@ mod turn;
 
 use crate::{Fault, Forge, sequencer};
 use abide_core::event::{Body, Kind};
+use abide_macros::boxed;
 use abide_store::events::Numbered;
 use abide_store::{Tx, consumers};
 use futures_util::future::BoxFuture;
@@ -40,6 +41,7 @@ pub(crate) fn read(event: &Numbered) -> Result<Body, Fault> {
 pub type Shared = Arc<dyn Consumer>;
 
 /// Registers consumers in the database. They receive events from now on.
+#[boxed]
 pub async fn register(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> {
     let names: Vec<_> = consumers.iter().map(|consumer| consumer.name()).collect();
     forge
@@ -78,6 +80,7 @@ pub(crate) async fn follow(forge: Forge, consumer: Shared, stop: CancellationTok
 }
 
 /// Numbers events and lets some consumers process the log. For commands and tests without a server.
+#[boxed]
 pub async fn catch_up_with(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> {
     sequencer::catch_up(forge).await?;
     for consumer in consumers {

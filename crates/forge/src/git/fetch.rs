@@ -1,5 +1,6 @@
 //! Fetches: refs are answered from memory, packs are streamed through git.
 
+use super::push::Input;
 use super::ref_list::RefList;
 use super::snapshots::{self, Refs};
 use super::{AGENT, ProtocolVersion, Transport, ensure_directory, error_packet, moved_hint};
@@ -15,6 +16,7 @@ use abide_git::pace::Paced;
 use abide_git::upload::{self, UploadPack};
 use abide_git::v2::{self, V2Request};
 use abide_git::{Client, Cutter, GitError, PacketReader, Pumped, advertise, bare};
+use abide_macros::boxed;
 use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
 use std::time::Duration;
@@ -48,6 +50,7 @@ enum Source {
 }
 
 /// Opens a repository for fetching.
+#[boxed]
 pub async fn admit(
     forge: &Forge,
     caller: &Caller,
@@ -87,6 +90,7 @@ async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
 }
 
 /// First response to a client of a stateless transport.
+#[boxed]
 pub async fn advertisement(
     forge: &Forge,
     admission: &FetchAdmission,
@@ -125,6 +129,16 @@ pub async fn answer(
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin + Send,
 ) -> Result<Answer, Fault> {
+    answer_while_welcome(forge, admission, version, Box::new(input)).await
+}
+
+#[boxed]
+async fn answer_while_welcome(
+    forge: &Forge,
+    admission: &FetchAdmission,
+    version: ProtocolVersion,
+    input: Input<'_>,
+) -> Result<Answer, Fault> {
     tokio::select! {
         answer = make_answer(forge, admission, version, input) => answer,
         () = admission.standing.lost(forge) => Err(Fault::Revoked),
@@ -135,7 +149,7 @@ async fn make_answer(
     forge: &Forge,
     admission: &FetchAdmission,
     version: ProtocolVersion,
-    input: impl AsyncRead + Unpin + Send,
+    input: Input<'_>,
 ) -> Result<Answer, Fault> {
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     if version == ProtocolVersion::V2 {
@@ -186,8 +200,19 @@ pub async fn converse(
     forge: &Forge,
     admission: &FetchAdmission,
     version: ProtocolVersion,
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin,
+    input: impl AsyncRead + Unpin + Send,
+    output: impl AsyncWrite + Unpin + Send,
+) -> Result<(), Fault> {
+    converse_while_welcome(forge, admission, version, Box::new(input), Box::new(output)).await
+}
+
+#[boxed]
+async fn converse_while_welcome(
+    forge: &Forge,
+    admission: &FetchAdmission,
+    version: ProtocolVersion,
+    input: Input<'_>,
+    output: Output<'_>,
 ) -> Result<(), Fault> {
     let mut talk = Talk { forge, admission, version, output };
     tokio::select! {
@@ -195,6 +220,9 @@ pub async fn converse(
         () = admission.standing.lost(forge) => Err(Fault::Revoked),
     }
 }
+
+/// Where the answers to a client go.
+type Output<'a> = Box<dyn AsyncWrite + Send + Unpin + 'a>;
 
 struct Talk<'a, W> {
     forge: &'a Forge,

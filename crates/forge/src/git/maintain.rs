@@ -6,6 +6,7 @@ use crate::jobs::{self, Job, JobError, Kind};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
 use abide_git::{GitError, maintain};
+use abide_macros::boxed;
 use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_store::leases::{self, Lease};
 use abide_store::nostr::quotas;
@@ -36,6 +37,7 @@ pub(crate) fn lease_name(id: RepoId) -> String {
 }
 
 /// Runs maintenance on one repository. Objects need no lock; refs are packed under the push lease.
+#[boxed]
 pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let Some(lease) = take(forge, lease_name(id)).await? else { return Ok(()) };
     let tidied = tokio::select! {

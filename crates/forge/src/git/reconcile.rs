@@ -11,6 +11,7 @@ use crate::emit::Who;
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::{RefsMatch, incoming, locks, reftx};
+use abide_macros::boxed;
 use abide_store::leases::{self, Lease};
 use abide_store::repos::pushes::{self, Outcome, Push};
 use abide_store::{StoreError, repos};
@@ -21,6 +22,7 @@ use std::time::Duration;
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reconciles every repository that a dead process left unfinished. Returns the number of repaired pushes.
+#[boxed]
 pub async fn all(forge: &Forge) -> Result<u64, Fault> {
     const PAGE: i64 = 100;
     let mut after = PushId::new(0);

@@ -6,6 +6,7 @@
 use crate::{Fault, Forge};
 use abide_core::{RefName, RepoId};
 use abide_git::{Head, Snapshot, bare};
+use abide_macros::boxed;
 use abide_store::repos::{self, Repo};
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -126,6 +127,7 @@ impl Deref for Refs {
 }
 
 /// The refs of a repository; none if its directory does not exist yet.
+#[boxed]
 pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
     if let Some(snapshot) = Snapshots::of(forge).get(repo) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);

@@ -44,6 +44,7 @@ pub(crate) use admit::{admit, kept, waits};
 use crate::Forge;
 use crate::throttle;
 use abide_core::Timestamp;
+use abide_macros::boxed;
 use abide_nostr::grasp::caps::{self, Caps};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId};
@@ -137,6 +138,7 @@ fn left(kind: &'static str, reason: &'static str) {
 }
 
 /// Sets the purgatory metrics.
+#[boxed]
 pub async fn measure(forge: &Forge) -> Result<(), crate::Fault> {
     let totals = purgatory::totals(&mut *forge.store().read().await?).await?;
     for (kind, count) in [

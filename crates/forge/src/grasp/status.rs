@@ -7,6 +7,7 @@ use crate::threads::Governed;
 use crate::{Caller, Fault, Forge, GraspSettings, browse};
 use abide_core::{RepoId, Timestamp};
 use abide_git::{Client, read};
+use abide_macros::boxed;
 use abide_nostr::git::{ObjectId, PrEvent};
 use abide_nostr::grasp::push::KnownEvent;
 use abide_nostr::{Event, EventId, PublicKey, nip19};
@@ -129,6 +130,7 @@ impl WaitingPrEvent {
 }
 
 /// Status of a key's repository; `None` if it is neither served nor waiting.
+#[boxed]
 pub async fn of(forge: &Forge, caller: &Caller, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
     let client = caller.client();
     let mut conn = forge.store().read().await?;
@@ -193,6 +195,7 @@ async fn states(
 
 /// The newest states of a repository's maintainers that wait beside it, for its pages: `most` of them, and no more than one of
 /// the largest size. Objects are looked for in this repository alone.
+#[boxed]
 pub async fn newest_states(
     forge: &Forge,
     caller: &Caller,
@@ -247,6 +250,7 @@ async fn waiting_states(
 }
 
 /// The PR events for a key's repository of which the event or the commit is missing; lists at most `most` of them.
+#[boxed]
 pub async fn pr_events(
     forge: &Forge,
     owner: &PublicKey,
@@ -308,6 +312,7 @@ pub struct ContentsEntry {
 }
 
 /// The purgatory entries, the ones that expire first at the front.
+#[boxed]
 pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     let mut conn = forge.store().read().await?;
     let signed = |kind, event: [u8; 32], key, identifier: String, since, expires_at| ContentsEntry {

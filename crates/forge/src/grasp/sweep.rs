@@ -4,6 +4,7 @@ use super::{aside, attached, left, life};
 use crate::jobs::JobError;
 use crate::{Fault, Forge};
 use abide_git::incoming;
+use abide_macros::boxed;
 use abide_nostr::PublicKey;
 use abide_nostr::nip19;
 use abide_store::leases::{self, Lease};
@@ -30,6 +31,7 @@ pub struct Swept {
 }
 
 /// Removes all expired entries.
+#[boxed]
 pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     let mut swept = Swept { announcements: announcements(forge).await?, ..Swept::default() };
     swept.states = states(forge).await?;

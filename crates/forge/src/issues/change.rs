@@ -5,6 +5,7 @@ use super::{IssueError, assign, label, milestone, state, text};
 use crate::{Caller, Forge};
 use abide_core::issues::text::{Title, body};
 use abide_core::issues::{Reason, State};
+use abide_macros::boxed;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
@@ -45,6 +46,7 @@ struct Unit {
 }
 
 /// Changes an issue. A request that changes nothing emits no event.
+#[boxed]
 pub async fn change(
     forge: &Forge,
     caller: &Caller,
@@ -66,6 +68,7 @@ pub async fn change(
 }
 
 /// Closes an issue.
+#[boxed]
 pub async fn close(
     forge: &Forge,
     caller: &Caller,
@@ -77,6 +80,7 @@ pub async fn close(
 }
 
 /// Opens an issue again.
+#[boxed]
 pub async fn reopen(forge: &Forge, caller: &Caller, repo: &Repo, number: i64) -> Result<Issue, IssueError> {
     change(forge, caller, repo, number, Change { state: Some((State::Open, None)), ..Change::default() }).await
 }

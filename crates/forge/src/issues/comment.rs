@@ -10,6 +10,7 @@ use abide_core::CommentId;
 use abide_core::event::{CommentDeleted, Commented, Origin, Payload};
 use abide_core::issues::text;
 use abide_core::policy::{self, Action, IssueAction};
+use abide_macros::boxed;
 use abide_store::issues::comments::{self, Comment};
 use abide_store::issues::people::Why;
 use abide_store::issues::timeline::NewEntry;
@@ -18,6 +19,7 @@ use abide_store::{StoreError, Tx};
 use serde_json::json;
 
 /// Comments on an issue.
+#[boxed]
 pub async fn add(forge: &Forge, caller: &Caller, repo: &Repo, number: i64, body: &str) -> Result<Comment, IssueError> {
     let (target, body) = prepared(forge, caller, repo, number, body)?;
     forge.store().write((target, body), |tx, (target, body)| Box::pin(write(tx, target, body))).await
@@ -54,6 +56,7 @@ async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, Issu
 }
 
 /// One comment of a repository.
+#[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, id: &str) -> Result<Comment, IssueError> {
     let id = comment_id(id)?;
     let found = comments::by_id(&mut *forge.store().read().await?, repo.id, id).await?;
@@ -61,6 +64,7 @@ pub async fn show(forge: &Forge, repo: &Repo, id: &str) -> Result<Comment, Issue
 }
 
 /// Replaces what a comment says.
+#[boxed]
 pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, id: &str, body: &str) -> Result<Comment, IssueError> {
     let comment = show(forge, repo, id).await?;
     let (target, body) = prepared(forge, caller, repo, comment.number, body)?;
@@ -82,6 +86,7 @@ async fn rewrite(tx: &mut Tx, target: &Target, id: CommentId, body: &str) -> Res
 }
 
 /// Removes a comment for good. Returns what it was.
+#[boxed]
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<Comment, IssueError> {
     let comment = show(forge, repo, id).await?;
     let settings = forge.settings().issues.clone();

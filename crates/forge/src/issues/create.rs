@@ -11,6 +11,7 @@ use abide_core::RepoId;
 use abide_core::event::{IssueOpened, Origin, Payload};
 use abide_core::issues::text::{self, Title};
 use abide_core::policy::Action;
+use abide_macros::boxed;
 use abide_store::issues::people::Why;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
@@ -41,6 +42,7 @@ struct Unit {
 }
 
 /// Opens an issue.
+#[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Issue, IssueError> {
     let settings = forge.settings().issues.clone();
     let title = request.title.parse().map_err(IssueError::at("title"))?;

@@ -8,6 +8,7 @@ use abide_core::RepoId;
 use abide_core::event::{self, Payload};
 use abide_core::issues::text::{Colour, LabelName, MAX_LABEL_ABOUT, about};
 use abide_core::policy::Action;
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::issues::labels::{self, Label, Look};
 use abide_store::repos::{Page, Repo};
@@ -42,11 +43,13 @@ impl Request {
 }
 
 /// A page of a repository's labels by name, and how many there are in all.
+#[boxed]
 pub async fn list(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Label>, i64), Fault> {
     Ok(labels::list(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
 /// The label of that name.
+#[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, name: &str) -> Result<Label, IssueError> {
     let found = labels::by_name(&mut *forge.store().read().await?, repo.id, &folded(name)).await?;
     found.ok_or(IssueError::NotFound("label"))
@@ -66,6 +69,7 @@ struct Unit {
 }
 
 /// Makes a label.
+#[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Label, IssueError> {
     let limit = forge.settings().issues.labels;
     let unit = Unit { caller: caller.clone(), repo: repo.id, name: String::new(), request, limit };
@@ -93,6 +97,7 @@ pub(super) async fn add(tx: &mut Tx, who: &Who, repo: &Repo, look: &Look, limit:
 }
 
 /// Changes a label wherever it is used.
+#[boxed]
 pub async fn edit(
     forge: &Forge,
     caller: &Caller,
@@ -120,6 +125,7 @@ async fn rewrite(tx: &mut Tx, unit: &Unit) -> Result<Label, IssueError> {
 }
 
 /// Removes a label from a repository and from every issue.
+#[boxed]
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, name: &str) -> Result<(), IssueError> {
     let request = Request::default();
     let unit = Unit { caller: caller.clone(), repo: repo.id, name: folded(name), request, limit: 0 };

@@ -4,6 +4,7 @@ use super::IssueError;
 use crate::Forge;
 use abide_core::Timestamp;
 use abide_core::issues::filter::{Filter, Wanted};
+use abide_macros::boxed;
 use abide_store::accounts::users;
 use abide_store::issues;
 use abide_store::issues::Issue;
@@ -28,6 +29,7 @@ pub struct Wish {
 
 /// A page of a repository's issues, and how many there are (counted up to [`MAX_TOTAL`]). A name that nothing has
 /// finds nothing.
+#[boxed]
 pub async fn list(forge: &Forge, repo: &Repo, wish: &Wish, page: Page) -> Result<(Vec<Issue>, i64), IssueError> {
     let mut conn = forge.store().read().await?;
     match resolve(&mut conn, repo, wish, forge.settings().issues.scan).await? {

@@ -9,6 +9,7 @@ use abide_core::issues::State;
 use abide_core::issues::text::{MAX_MILESTONE_ABOUT, Title, body};
 use abide_core::policy::Action;
 use abide_core::{RepoId, Timestamp};
+use abide_macros::boxed;
 use abide_store::issues::milestones::{self, Milestone, Plan};
 use abide_store::repos::{Page, Repo};
 use abide_store::{StoreError, Tx};
@@ -45,6 +46,7 @@ impl Request {
 }
 
 /// A page of a repository's milestones, the soonest first, and how many there are in all.
+#[boxed]
 pub async fn list(
     forge: &Forge,
     repo: &Repo,
@@ -55,6 +57,7 @@ pub async fn list(
 }
 
 /// The milestone of that number.
+#[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, number: i64) -> Result<Milestone, IssueError> {
     let found = milestones::by_number(&mut *forge.store().read().await?, repo.id, number).await?;
     found.ok_or(IssueError::NotFound("milestone"))
@@ -70,6 +73,7 @@ struct Unit {
 }
 
 /// Makes a milestone.
+#[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Milestone, IssueError> {
     let limit = forge.settings().issues.milestones;
     let unit = Unit { caller: caller.clone(), repo: repo.id, number: 0, request, limit };
@@ -90,6 +94,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Milestone, IssueError> {
 }
 
 /// Changes a milestone.
+#[boxed]
 pub async fn edit(
     forge: &Forge,
     caller: &Caller,
@@ -116,6 +121,7 @@ async fn rewrite(tx: &mut Tx, unit: &Unit) -> Result<Milestone, IssueError> {
 }
 
 /// Removes a milestone; its issues stay.
+#[boxed]
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, number: i64) -> Result<(), IssueError> {
     let unit = Unit { caller: caller.clone(), repo: repo.id, number, request: Request::default(), limit: 0 };
     forge.store().write(unit, |tx, unit| Box::pin(unwrite(tx, unit))).await

@@ -7,12 +7,14 @@ use crate::{Caller, Forge};
 use abide_core::UserName;
 use abide_core::event::{Payload, ReviewRequested};
 use abide_core::policy::IssueAction;
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::accounts::users;
 use abide_store::issues::people::Why;
 use abide_store::repos::Repo;
 
 /// Asks someone who may read the repository for a review.
+#[boxed]
 pub async fn request(
     forge: &Forge,
     caller: &Caller,

@@ -8,6 +8,7 @@ use abide_core::issues::filter::{Filter, Sort, Wanted};
 use abide_core::issues::search::Search;
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{Timestamp, UserId, UserName};
+use abide_macros::boxed;
 use abide_store::accounts::users;
 use abide_store::issues;
 use abide_store::issues::search::{Search as Query, Whose};
@@ -39,6 +40,7 @@ impl Found {
 
 /// A page of the issues that a text asks for, as far as the caller may read them. An order beside the text counts for
 /// more than one within it. A name that nothing has finds nothing.
+#[boxed]
 pub async fn search(
     forge: &Forge,
     caller: &Caller,
@@ -86,6 +88,7 @@ pub struct Wish {
 }
 
 /// A page of the issues that concern the caller, in whichever repository.
+#[boxed]
 pub async fn mine(forge: &Forge, caller: &Caller, wish: Wish, page: Page) -> Result<Found, IssueError> {
     let me = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     let _slot = forge.search_slot(caller.client()).await.map_err(Fault::from)?;

@@ -6,6 +6,7 @@ use crate::{Caller, Fault, Forge};
 use abide_core::issues as rule;
 use abide_core::policy::{self, IssueAction};
 use abide_core::{IssueId, RepoId, Timestamp, UserId};
+use abide_macros::boxed;
 use abide_store::accounts::users;
 use abide_store::issues::comments::{self, Comment, Order};
 use abide_store::issues::labels::{self, Label};
@@ -30,6 +31,7 @@ pub struct Detailed {
 }
 
 /// The issue of a number, as it stands in an address. What is no number names no issue.
+#[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, number: &str) -> Result<Issue, IssueError> {
     let found = match number_of(number) {
         Some(number) => issues::by_number(&mut *forge.store().read().await?, repo.id, number).await?,
@@ -44,6 +46,7 @@ pub fn number_of(text: &str) -> Option<i64> {
 }
 
 /// Details of several issues.
+#[boxed]
 pub async fn detailed(forge: &Forge, issues: Vec<Issue>) -> Result<Vec<Detailed>, Fault> {
     Ok(detailed_in(&mut *forge.store().read().await?, issues).await?)
 }
@@ -67,22 +70,26 @@ pub(crate) async fn detailed_in(conn: &mut Conn, issues: Vec<Issue>) -> Result<V
 }
 
 /// Details of one issue.
+#[boxed]
 pub async fn detail(forge: &Forge, issue: Issue) -> Result<Detailed, Fault> {
     let mut one = detailed(forge, vec![issue]).await?;
     one.pop().ok_or_else(|| Fault::Internal("an issue was asked for and none came back".into()))
 }
 
 /// A page of what happened to an issue, as far as the caller may see it, and how much there is in all.
+#[boxed]
 pub async fn timeline(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
     Ok(issues::timeline::page(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
 /// The same without what was said about it, here and elsewhere.
+#[boxed]
 pub async fn changes(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
     Ok(issues::timeline::changes(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
 /// A page of an issue's comments, the oldest first, and how many there are in all.
+#[boxed]
 pub async fn comments(
     forge: &Forge,
     issue: &Issue,
@@ -94,6 +101,7 @@ pub async fn comments(
 
 /// A page of the comments on all issues of a repository, and how many there are (counted up to
 /// [`MAX_TOTAL`](super::list::MAX_TOTAL)).
+#[boxed]
 pub async fn comments_of_repo(
     forge: &Forge,
     repo: &Repo,
@@ -105,6 +113,7 @@ pub async fn comments_of_repo(
 }
 
 /// Whether someone of that name can be made responsible in a repository.
+#[boxed]
 pub async fn is_assignable(forge: &Forge, repo: &Repo, name: &str) -> Result<bool, Fault> {
     let Ok(name) = name.parse() else { return Ok(false) };
     let mut conn = forge.store().read().await?;
@@ -114,16 +123,19 @@ pub async fn is_assignable(forge: &Forge, repo: &Repo, name: &str) -> Result<boo
 }
 
 /// A page of those who can be made responsible in a repository, and how many there are in all.
+#[boxed]
 pub async fn assignable(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Person>, i64), Fault> {
     Ok(issues::people::assignable(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
 /// How many issues a repository has.
+#[boxed]
 pub async fn counts(forge: &Forge, repo: &Repo) -> Result<Counts, Fault> {
     Ok(issues::counts(&mut *forge.store().read().await?, repo.id).await?)
 }
 
 /// How many open issues several repositories have; those that never had one are not in it.
+#[boxed]
 pub async fn open_of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, i64>, Fault> {
     Ok(issues::open_of_many(&mut *forge.store().read().await?, repos).await?)
 }

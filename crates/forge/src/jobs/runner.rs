@@ -3,6 +3,7 @@
 use super::{Job, JobError, handle};
 use crate::{Fault, Forge};
 use abide_core::Timestamp;
+use abide_macros::boxed;
 use abide_store::{StoreError, jobs};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
@@ -17,6 +18,7 @@ const BACKOFF: Duration = Duration::from_secs(10);
 const BACKOFF_CAP: Duration = Duration::from_secs(3600);
 
 /// Runs workers until stopped; a running job is then finished or returned.
+#[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let workers = (0..forge.settings().jobs.workers.max(1)).map(|_| tokio::spawn(work(forge.clone(), stop.clone())));
     for worker in workers.collect::<Vec<_>>() {

@@ -3,6 +3,7 @@
 use super::{Kind, enqueue};
 use crate::{Fault, Forge};
 use abide_core::Timestamp;
+use abide_macros::boxed;
 use abide_store::jobs;
 use serde_json::json;
 use std::time::Duration;
@@ -30,6 +31,7 @@ fn entries(forge: &Forge) -> [Entry; 7] {
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Enqueues due jobs until stopped.
+#[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let entries = entries(&forge);
     while !stop.is_cancelled() {

@@ -6,6 +6,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{self, Actor, DenyCode};
 use abide_core::repo::Visibility;
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
+use abide_macros::boxed;
 use abide_store::attention::inbox;
 use abide_store::attention::lists::Part;
 use abide_store::issues::Issue;
@@ -41,6 +42,7 @@ pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Int
 }
 
 /// How much of the caller's inbox a filter finds.
+#[boxed]
 pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64, Access> {
     account(caller)?;
     let (viewer, public) = reader(caller);
@@ -48,6 +50,7 @@ pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64
 }
 
 /// How much the caller has not seen, counted up to [`BADGE`].
+#[boxed]
 pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     match caller.user_id() {
         Some(_) => Ok(inbox::count_some(&mut *forge.store().read().await?, reader(caller).0, BADGE).await?),
@@ -56,12 +59,14 @@ pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
 }
 
 /// The repositories in which most waits for the caller.
+#[boxed]
 pub async fn waiting(forge: &Forge, caller: &Caller) -> Result<Vec<Waiting>, Access> {
     account(caller)?;
     Ok(inbox::waiting(&mut *forge.store().read().await?, reader(caller).0, REPOS).await?)
 }
 
 /// One thread of the caller's inbox.
+#[boxed]
 pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Access> {
     account(caller)?;
     let thread: ThreadId = id.parse().map_err(|_| Access::NotFound)?;
@@ -71,6 +76,7 @@ pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Acce
 }
 
 /// Marks a thread as read, or puts it away, as far as the caller has seen it.
+#[boxed]
 pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> Result<(), Access> {
     let unit = (account(caller)?, item.thread, state, item.notified_at);
     forge
@@ -82,6 +88,7 @@ pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> 
 }
 
 /// Marks the caller's notifications until an instant as read, in one repository or everywhere.
+#[boxed]
 pub async fn mark_all(
     forge: &Forge,
     caller: &Caller,
@@ -98,11 +105,13 @@ pub async fn mark_all(
 }
 
 /// The caller opens an issue: its notification is marked as read. `true` if it was unread.
+#[boxed]
 pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) -> Result<bool, Access> {
     opened_subject(forge, caller, repo, (Subject::Issue, issue.id.get())).await
 }
 
 /// The same for a thread that came by nostr.
+#[boxed]
 pub async fn opened_thread(forge: &Forge, caller: &Caller, repo: &Repo, thread: &Thread) -> Result<bool, Access> {
     opened_subject(forge, caller, repo, (Subject::NostrThread, thread.n)).await
 }
@@ -120,6 +129,7 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
 }
 
 /// Lets the caller hear no more of a thread, or again. For an issue that is the same as its subscription.
+#[boxed]
 pub async fn set_muted(forge: &Forge, caller: &Caller, item: &Item, muted: bool) -> Result<(), Access> {
     let unit = (account(caller)?, item.thread, item.subject, item.subject_id, muted);
     forge

@@ -3,9 +3,11 @@
 use super::Reason;
 use super::inbox::account;
 use crate::{Access, Caller, Forge};
+use abide_macros::boxed;
 use abide_store::attention::notification_mail;
 
 /// Every reason that is mailed, and whether the caller wants it.
+#[boxed]
 pub async fn mails(forge: &Forge, caller: &Caller) -> Result<Vec<(Reason, bool)>, Access> {
     let user = account(caller)?;
     let unwanted = notification_mail::opted_out(&mut *forge.store().read().await?, user).await?;
@@ -14,6 +16,7 @@ pub async fn mails(forge: &Forge, caller: &Caller) -> Result<Vec<(Reason, bool)>
 }
 
 /// Lets the caller have mail for these reasons and no others.
+#[boxed]
 pub async fn set_mails(forge: &Forge, caller: &Caller, wanted: &[Reason]) -> Result<(), Access> {
     let unit = (account(caller)?, wanted.to_vec());
     forge

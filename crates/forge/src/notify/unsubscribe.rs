@@ -5,6 +5,7 @@
 use super::inbox;
 use crate::{Fault, Forge, sealed};
 use abide_core::{ThreadId, UserId};
+use abide_macros::boxed;
 use abide_store::attention::notification_mail;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,12 +23,14 @@ fn message(user: UserId, thread: ThreadId) -> Vec<u8> {
 }
 
 /// Whether a link is one of ours that still means something.
+#[boxed]
 pub async fn is_good(forge: &Forge, token: &str) -> Result<bool, Fault> {
     let Some((user, thread)) = read(forge, token) else { return Ok(false) };
     Ok(notification_mail::of(&mut *forge.store().read().await?, user, thread).await?.is_some())
 }
 
 /// Mutes the thread of a link for whom it was made; `false` if it is no link of ours. Doing it twice changes nothing.
+#[boxed]
 pub async fn unsubscribe(forge: &Forge, token: &str) -> Result<bool, Fault> {
     let Some((user, thread)) = read(forge, token) else { return Ok(false) };
     forge

@@ -8,6 +8,7 @@ use abide_core::event::{Payload, RoleChange};
 use abide_core::policy::Action;
 use abide_core::repo::Role;
 use abide_core::{RepoId, UserId};
+use abide_macros::boxed;
 use abide_store::accounts::users::User;
 use abide_store::repos::collaborators;
 use abide_store::repos::{Page, Repo};
@@ -33,11 +34,13 @@ impl From<StoreError> for CollaboratorError {
 }
 
 /// A page of collaborators, and their total number.
+#[boxed]
 pub async fn list(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Collaborator>, i64), Fault> {
     Ok(collaborators::list(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
 /// A user's role; the owner's role is admin.
+#[boxed]
 pub async fn role(forge: &Forge, repo: &Repo, user: UserId) -> Result<Option<Role>, Fault> {
     if user == repo.owner_id {
         return Ok(Some(Role::Admin));
@@ -54,6 +57,7 @@ struct Unit {
 }
 
 /// Gives a user a role. `true` if the user had none before.
+#[boxed]
 pub async fn set(
     forge: &Forge,
     caller: &Caller,
@@ -65,6 +69,7 @@ pub async fn set(
 }
 
 /// Removes a user's role. `true` if the user had one. Every collaborator may remove themselves.
+#[boxed]
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, user: &User) -> Result<bool, CollaboratorError> {
     change(forge, caller, repo, user, None).await
 }

@@ -18,6 +18,7 @@ use abide_core::refs::InvalidRefName;
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
+use abide_macros::boxed;
 use abide_store::accounts::users;
 use abide_store::repos::redirects;
 use abide_store::repos::{self, NewRepo, Repo};
@@ -107,6 +108,7 @@ pub struct Created {
 }
 
 /// Creates a repository for the caller.
+#[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<Created, CreateError> {
     let owner = match caller.actor {
         Actor::Anonymous | Actor::Operator => return Err(CreateError::LoginRequired),
@@ -194,6 +196,7 @@ pub(super) async fn made_too_many(tx: &mut Tx, owner: UserId, rate: Rate) -> Res
 }
 
 /// Creates the directories that are missing after a crash. Runs at start; only empty repositories can lack a directory.
+#[boxed]
 pub async fn heal_directories(forge: &Forge) -> Result<u64, Fault> {
     const PAGE: i64 = 500;
     let mut healed = 0;

@@ -10,12 +10,14 @@ use abide_core::event::{Payload, RepoSoftDeleted};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::Action;
 use abide_core::{RepoId, Timestamp, failpoint};
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::repos::{self, Repo};
 use serde_json::json;
 use std::time::Duration;
 
 /// Soft-deletes a repository. Returns the time until which it can be restored.
+#[boxed]
 pub async fn delete(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Timestamp, LifeError> {
     let settings = forge.settings();
     let unit =

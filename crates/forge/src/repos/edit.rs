@@ -16,6 +16,7 @@ use abide_core::refs::InvalidRefName;
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoId, RepoName, failpoint};
 use abide_git::bare;
+use abide_macros::boxed;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
@@ -83,6 +84,7 @@ pub struct Edited {
 }
 
 /// Changes a repository. A value that is set already changes nothing and emits nothing.
+#[boxed]
 pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Edited, EditError> {
     let description = match &request.description {
         Some(typed) => Some(check_description(typed).ok_or(EditError::Description)?),

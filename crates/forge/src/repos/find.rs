@@ -2,6 +2,7 @@
 
 use crate::{Fault, Forge};
 use abide_core::{RepoId, RepoName, UserName};
+use abide_macros::boxed;
 use abide_nostr::nip19;
 use abide_store::accounts::user_keys;
 use abide_store::repos::{self, Repo, Viewer};
@@ -49,6 +50,7 @@ pub enum Meant {
 
 /// The repository with this id or slug. A deleted repository is found by slug while no other deleted one has the same
 /// slug.
+#[boxed]
 pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Repo, FindError> {
     let mut conn = forge.store().read().await?;
     let nothing = || FindError::Nothing(text.to_owned());

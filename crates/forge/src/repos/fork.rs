@@ -19,6 +19,7 @@ use abide_core::repo::Governance;
 use abide_core::{RepoId, RepoName, UserId, failpoint};
 use abide_git::copy::Draft;
 use abide_git::{GitError, Ref, Snapshot, bare, incoming, maintain::disk_usage};
+use abide_macros::boxed;
 use abide_store::repos::forks;
 use abide_store::repos::redirects;
 use abide_store::repos::{self, Content, NewRepo, Page, Repo};
@@ -102,6 +103,7 @@ impl From<GitError> for ForkError {
 /// Forks a repository for the caller, or returns the caller's existing fork.
 ///
 /// Cancelling this future stops the copy. The steps after the copy run to their end in any case.
+#[boxed]
 pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Request) -> Result<Forked, ForkError> {
     judge(caller, Some(source.clone()), Action::ForkCreate)?;
     let owner = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
@@ -251,11 +253,13 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
 }
 
 /// A page of the forks of a repository that the caller may read, latest first, and their total number.
+#[boxed]
 pub async fn list(forge: &Forge, caller: &Caller, source: &Repo, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
     Ok(forks::list(&mut *forge.store().read().await?, source.id, viewer(caller), page).await?)
 }
 
 /// Number of forks of each repository that the caller may read; repositories without forks are absent.
+#[boxed]
 pub async fn counts(forge: &Forge, caller: &Caller, sources: &[RepoId]) -> Result<HashMap<RepoId, i64>, Fault> {
     Ok(forks::counts(&mut *forge.store().read().await?, sources, viewer(caller)).await?)
 }

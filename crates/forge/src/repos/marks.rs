@@ -10,20 +10,24 @@ use abide_core::lifecycle::{self, Action as Life, Change};
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_core::{RepoId, failpoint};
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::repos::{self, Repo};
 
 /// Makes a repository read-only.
+#[boxed]
 pub async fn archive(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Repo, LifeError> {
     set(forge, caller, repo, Mark::Archived(true)).await
 }
 
 /// Makes a repository writable again.
+#[boxed]
 pub async fn unarchive(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Repo, LifeError> {
     set(forge, caller, repo, Mark::Archived(false)).await
 }
 
 /// Changes the visibility of a repository. A value that is set already changes nothing and emits nothing.
+#[boxed]
 pub async fn set_visibility(forge: &Forge, caller: &Caller, repo: &Repo, to: Visibility) -> Result<Repo, LifeError> {
     set(forge, caller, repo, Mark::Visibility(to)).await
 }

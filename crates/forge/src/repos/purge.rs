@@ -16,6 +16,7 @@ use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::Action;
 use abide_core::{RepoId, Timestamp, failpoint};
 use abide_git::bare;
+use abide_macros::boxed;
 use abide_store::attention::notifications;
 use abide_store::leases::{self, Lease};
 use abide_store::repos::purges;
@@ -46,6 +47,7 @@ pub struct Swept {
 
 /// Expires transfer offers, finishes removals that a crash interrupted, and removes repositories past their grace
 /// period, oldest first.
+#[boxed]
 pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     let mut swept = Swept { expired: transfer::expire_due(forge).await?, ..Swept::default() };
     finish_all(forge, &mut swept).await?;
@@ -72,6 +74,7 @@ pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
 }
 
 /// Removes a deleted repository at once, without the grace period. Only the operator may do this.
+#[boxed]
 pub async fn purge(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<(), LifeError> {
     remove(forge, caller, repo.id, Duration::ZERO).await
 }

@@ -6,6 +6,7 @@ use crate::{Access, Caller, Forge};
 use abide_core::event::{Payload, RedirectReleased};
 use abide_core::policy::Action;
 use abide_core::{RedirectId, RepoId, failpoint};
+use abide_macros::boxed;
 use abide_store::Tx;
 use abide_store::repos::Repo;
 use abide_store::repos::redirects;
@@ -13,12 +14,14 @@ use abide_store::repos::redirects;
 pub use abide_store::repos::redirects::Redirect;
 
 /// The old names of a repository that the caller administers, latest first.
+#[boxed]
 pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Vec<Redirect>, Access> {
     crate::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
     Ok(redirects::list(&mut *forge.store().read().await?, repo.id).await?)
 }
 
 /// Releases an old name, so that it redirects nowhere.
+#[boxed]
 pub async fn release(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<(), Access> {
     let id: RedirectId = id.parse().map_err(|_| Access::NotFound)?;
     let unit = (repo.id, caller.clone(), id);

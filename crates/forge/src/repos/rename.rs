@@ -8,6 +8,7 @@ use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::{Action, Actor};
 use abide_core::{RepoId, RepoName, failpoint};
+use abide_macros::boxed;
 use abide_store::repos::redirects;
 use abide_store::repos::{self, Repo};
 use abide_store::{Tx, audit};
@@ -22,6 +23,7 @@ pub struct Renamed {
 }
 
 /// Renames a repository.
+#[boxed]
 pub async fn rename(forge: &Forge, caller: &Caller, repo: &Repo, typed: &str) -> Result<Renamed, LifeError> {
     let unit =
         Unit { id: repo.id, caller: caller.clone(), name: typed.trim().parse()?, limits: RenameLimit::of(forge) };

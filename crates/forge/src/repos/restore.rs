@@ -9,6 +9,7 @@ use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RepoId, RepoName, Timestamp, UserName, failpoint};
+use abide_macros::boxed;
 use abide_store::repos::redirects;
 use abide_store::repos::{self, Page, Repo};
 use abide_store::{Tx, nostr};
@@ -20,6 +21,7 @@ pub fn until(forge: &Forge, repo: &Repo) -> Option<Timestamp> {
 }
 
 /// Restores a deleted repository, under another name if one is given.
+#[boxed]
 pub async fn restore(forge: &Forge, caller: &Caller, id: &str, name: Option<&str>) -> Result<Repo, LifeError> {
     let id: RepoId = id.parse().map_err(|_| Access::NotFound)?;
     let name = name.map(str::trim).filter(|typed| !typed.is_empty());
@@ -83,12 +85,14 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
 }
 
 /// A page of the caller's deleted repositories, latest first, and their total number.
+#[boxed]
 pub async fn list(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Repo>, i64), Access> {
     let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     Ok(repos::deleted_of_owner(&mut *forge.store().read().await?, user, page).await?)
 }
 
 /// The deleted repository of a locator that finds no other, for callers who may still know about it.
+#[boxed]
 pub async fn tombstone(forge: &Forge, caller: &Caller, locator: &RepoLocator) -> Result<Option<Repo>, Fault> {
     if caller.user_id().is_none() {
         return Ok(None);

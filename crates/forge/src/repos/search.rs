@@ -3,6 +3,7 @@
 use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::search::{InvalidSearch, Terms};
+use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::users;
 use abide_store::repos::search::{self, Search};
@@ -42,6 +43,7 @@ impl From<StoreError> for SearchError {
 
 /// A page of the matching repositories that the caller may read, and their number (counted up to [`MAX_TOTAL`]). Each
 /// word is searched in the name, the owner's name, the description and the topics.
+#[boxed]
 pub async fn search(
     forge: &Forge,
     caller: &Caller,

@@ -7,6 +7,7 @@ use abide_core::event::{Payload, TopicsChanged};
 use abide_core::policy::Action;
 use abide_core::topics::{self as rules, InvalidTopics};
 use abide_core::{RepoId, Topic};
+use abide_macros::boxed;
 use abide_store::repos::Repo;
 use abide_store::repos::topics;
 use abide_store::{StoreError, Tx};
@@ -31,16 +32,19 @@ impl From<StoreError> for TopicsError {
 }
 
 /// The topics of an opened repository.
+#[boxed]
 pub async fn of(forge: &Forge, repo: &Repo) -> Result<Vec<Topic>, Fault> {
     Ok(topics::of_repo(&mut *forge.store().read().await?, repo.id).await?)
 }
 
 /// The topics of several repositories; repositories without topics are absent.
+#[boxed]
 pub async fn of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, Vec<Topic>>, Fault> {
     Ok(topics::of_many(&mut *forge.store().read().await?, repos).await?)
 }
 
 /// Replaces the topics of a repository. A set that holds already changes nothing and emits nothing.
+#[boxed]
 pub async fn replace(forge: &Forge, caller: &Caller, repo: &Repo, typed: &[String]) -> Result<Vec<Topic>, TopicsError> {
     let unit = Unit { repo: repo.id, caller: caller.clone(), topics: rules::topics(typed)? };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await

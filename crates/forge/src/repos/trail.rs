@@ -2,12 +2,14 @@
 
 use crate::{Access, Caller, Forge};
 use abide_core::policy::Action;
+use abide_macros::boxed;
 use abide_store::audit;
 use abide_store::repos::Repo;
 
 pub use abide_store::audit::Named;
 
 /// A page of the audit log of a repository, newest first, before the row `before`.
+#[boxed]
 pub async fn page(
     forge: &Forge,
     caller: &Caller,

@@ -14,6 +14,7 @@ use abide_core::notify;
 use abide_core::policy::{self, Action, DenyCode, OfferAction, OfferFacts};
 use abide_core::transfer::{self, Answer, Status};
 use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
+use abide_macros::boxed;
 use abide_store::accounts::users;
 use abide_store::attention::inbox;
 use abide_store::repos::transfers::{self, NewTransfer, Transfer};
@@ -49,6 +50,7 @@ impl Offer {
 }
 
 /// Offers a repository to a user.
+#[boxed]
 pub async fn offer(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Result<Offer, LifeError> {
     let unit = Unit::of(forge, caller, repo, new_owner);
     let offer = forge.store().write(unit, |tx, unit| Box::pin(write_offer(tx, unit))).await?;
@@ -57,6 +59,7 @@ pub async fn offer(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str)
 }
 
 /// Transfers a repository at once. Only the operator may do this.
+#[boxed]
 pub async fn hand_over(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Result<Repo, LifeError> {
     let unit = Unit::of(forge, caller, repo, new_owner);
     let repo = forge.store().write(unit, |tx, unit| Box::pin(write_hand_over(tx, unit))).await?;
@@ -144,6 +147,7 @@ async fn write_hand_over(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
 }
 
 /// Answers an offer.
+#[boxed]
 pub async fn answer(forge: &Forge, caller: &Caller, id: &str, answer: Answer) -> Result<Offer, LifeError> {
     let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
     let input = Reply { id, caller: caller.clone(), answer, limit: forge.settings().repos.per_user };
@@ -392,6 +396,7 @@ async fn log(tx: &mut Tx, who: &Who, event: OfferEvent, repo: &Repo, transfer: &
 }
 
 /// An offer, for a caller who may see it.
+#[boxed]
 pub async fn see(forge: &Forge, caller: &Caller, id: &str) -> Result<Offer, Access> {
     let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
     let mut conn = forge.store().read().await?;
@@ -402,6 +407,7 @@ pub async fn see(forge: &Forge, caller: &Caller, id: &str) -> Result<Offer, Acce
 }
 
 /// A page of the pending offers to and from the caller, latest first, and their total number.
+#[boxed]
 pub async fn inbox(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Offer>, i64), Access> {
     let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     let mut conn = forge.store().read().await?;
@@ -416,6 +422,7 @@ pub async fn inbox(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Of
 }
 
 /// Number of offers that wait for the caller's answer.
+#[boxed]
 pub async fn to_answer(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     match caller.user_id() {
         Some(user) => {
@@ -427,6 +434,7 @@ pub async fn to_answer(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
 }
 
 /// The pending offer of a repository, for its administrators.
+#[boxed]
 pub async fn pending(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Offer>, Access> {
     let found = transfers::pending_of(&mut *forge.store().read().await?, repo.id).await?;
     let Some(transfer) = found else { return Ok(None) };

@@ -3,6 +3,7 @@
 use super::{Governed, seconds, slot, status_event};
 use crate::relay::{apart, readable};
 use crate::{Caller, Fault, Forge};
+use abide_macros::boxed;
 use abide_nostr::git::{Status, StatusEvent, standing, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
 use abide_store::nostr;
@@ -63,6 +64,7 @@ pub struct Page {
 }
 
 /// Issues.
+#[boxed]
 pub async fn issues(
     forge: &Forge,
     caller: &Caller,
@@ -74,6 +76,7 @@ pub async fn issues(
 }
 
 /// Patches and pull requests.
+#[boxed]
 pub async fn pr_events(
     forge: &Forge,
     caller: &Caller,

@@ -12,6 +12,7 @@ use crate::circle::{Circle, Counting};
 use crate::relay::LITTLE;
 use crate::{Caller, Fault, Forge, GraspSettings, browse};
 use abide_git::PoolSlot;
+use abide_macros::boxed;
 use abide_nostr::git::{Coordinate, Status, StatusEvent};
 use abide_nostr::{EventId, PublicKey, nip19};
 use abide_store::nostr::statuses::Word;
@@ -58,6 +59,7 @@ impl Governed {
 }
 
 /// Who rules a repository; `None` if accounts do.
+#[boxed]
 pub async fn governed(forge: &Forge, repo: &Repo) -> Result<Option<Governed>, Fault> {
     Ok(governed_in(&mut *forge.store().read().await?, &forge.settings().grasp, repo).await?)
 }

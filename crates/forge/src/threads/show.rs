@@ -4,6 +4,7 @@ use super::list::Kind;
 use super::{Governed, seconds, slot, status_event};
 use crate::relay::{apart, readable};
 use crate::{Caller, Fault, Forge};
+use abide_macros::boxed;
 use abide_nostr::event::Rank;
 use abide_nostr::git::{Comment, Issue, PrEvent, Root, Status, StatusEvent, Tip, standing, tip, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
@@ -132,6 +133,7 @@ impl Parts {
 }
 
 /// A thread of a repository; `None` if there is none, or it is not served, or is about another repository.
+#[boxed]
 pub async fn thread(
     forge: &Forge,
     caller: &Caller,

@@ -10,6 +10,7 @@ use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::webhooks::Kind;
 use abide_core::{DeliveryId, HookId, RepoId};
+use abide_macros::boxed;
 use abide_store::repos::Repo;
 use abide_store::repos::pushes;
 use abide_store::webhooks::deliveries::{self, NewDelivery};
@@ -32,16 +33,19 @@ struct Unit {
 }
 
 /// Pings a hook.
+#[boxed]
 pub async fn ping(forge: &Forge, caller: &Caller, repo: &Repo, hook: &Hook) -> Result<(), HookError> {
     send(forge, caller, repo, hook, Asked::Ping).await.map(drop)
 }
 
 /// Sends the latest push once more, to a hook that wants pushes. `false` if there is nothing to send.
+#[boxed]
 pub async fn latest_push(forge: &Forge, caller: &Caller, repo: &Repo, hook: &Hook) -> Result<bool, HookError> {
     send(forge, caller, repo, hook, Asked::Push).await.map(|sent| sent.is_some())
 }
 
 /// Sends a delivery again, under the id that the receiver knows it by. Returns the new row.
+#[boxed]
 pub async fn redeliver(
     forge: &Forge,
     caller: &Caller,

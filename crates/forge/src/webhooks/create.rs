@@ -8,11 +8,13 @@ use crate::{Caller, Forge};
 use abide_core::RepoId;
 use abide_core::event::{HookCreated, Payload, Publicity};
 use abide_core::policy::Action;
+use abide_macros::boxed;
 use abide_store::repos::Repo;
 use abide_store::webhooks::{self, Choice};
 use abide_store::{StoreError, Tx};
 
 /// Adds a webhook to a repository that the caller administers.
+#[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, change: &Change) -> Result<Hook, HookError> {
     crate::open::judge(caller, Some(repo.clone()), Action::WebhookManage)?;
     let choice = choose(forge, change, None)?;

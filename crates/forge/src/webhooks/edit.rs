@@ -8,10 +8,12 @@ use crate::{Caller, Forge};
 use abide_core::event::{HookEdited, Payload, Publicity};
 use abide_core::policy::Action;
 use abide_core::{HookId, RepoId};
+use abide_macros::boxed;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, webhooks};
 
 /// Changes a webhook of a repository that the caller administers.
+#[boxed]
 pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, id: HookId, change: &Change) -> Result<Hook, HookError> {
     let unit = Unit { forge: forge.clone(), caller: caller.clone(), repo: repo.id, id, change: change.clone() };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await

@@ -8,10 +8,12 @@ use crate::{Caller, Forge};
 use abide_core::event::{HookDeleted, Payload, Publicity};
 use abide_core::policy::Action;
 use abide_core::{HookId, RepoId};
+use abide_macros::boxed;
 use abide_store::repos::Repo;
 use abide_store::{Tx, webhooks};
 
 /// Removes a webhook of a repository that the caller administers.
+#[boxed]
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: HookId) -> Result<(), HookError> {
     let unit = (repo.id, caller.clone(), id);
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await

@@ -10,6 +10,7 @@ use crate::{Fault, Forge, sealed};
 use abide_core::event::{HookHealth, Payload, Publicity};
 use abide_core::failpoint;
 use abide_core::webhooks::{Answered, Breaker, ContentType, DeliveryState, Outcome};
+use abide_macros::boxed;
 use abide_outbound::http::{HeaderMap, HeaderName, HeaderValue};
 use abide_outbound::{Answer, GateError, OutboundUrl, Post};
 use abide_store::webhooks::deliveries::{self, Tried};
@@ -32,6 +33,7 @@ const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
 const HEADERS: usize = 8 << 10;
 
 /// Sends due deliveries until stopped; deliveries under way are finished.
+#[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut under_way = JoinSet::new();
     while !stop.is_cancelled() {
@@ -57,6 +59,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
 }
 
 /// Sends what is due now, side by side, until nothing is. For commands and tests without a server.
+#[boxed]
 pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     let stop = CancellationToken::new();
     let mut under_way = JoinSet::new();

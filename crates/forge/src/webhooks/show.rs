@@ -5,6 +5,7 @@ use crate::open::judge;
 use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::{DeliveryId, HookId};
+use abide_macros::boxed;
 use abide_store::repos::{Page, Repo};
 use abide_store::webhooks::deliveries::{self, Delivery};
 use abide_store::webhooks::{self, Hook};
@@ -21,6 +22,7 @@ pub struct Seen {
 }
 
 /// A page of the webhooks of a repository that the caller administers, and how many there are.
+#[boxed]
 pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo, page: Page) -> Result<(Vec<Seen>, i64), HookError> {
     judge(caller, Some(repo.clone()), Action::WebhookList)?;
     let mut conn = forge.store().read().await?;
@@ -36,6 +38,7 @@ pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo, page: Page) -> Re
 }
 
 /// One webhook.
+#[boxed]
 pub async fn hook(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<Seen, HookError> {
     judge(caller, Some(repo.clone()), Action::WebhookList)?;
     let id: HookId = id.parse().map_err(|_| HookError::NotFound("webhook"))?;
@@ -47,6 +50,7 @@ pub async fn hook(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Resu
 }
 
 /// Deliveries of a hook that was looked up, the latest first, before one of them; without what is long.
+#[boxed]
 pub async fn deliveries(
     forge: &Forge,
     hook: &Hook,
@@ -57,6 +61,7 @@ pub async fn deliveries(
 }
 
 /// One delivery of a hook that was looked up, with all there is.
+#[boxed]
 pub async fn delivery(forge: &Forge, hook: &Hook, id: &str) -> Result<Delivery, HookError> {
     let id: DeliveryId = id.parse().map_err(|_| HookError::NotFound("delivery"))?;
     let found = deliveries::by_id(&mut *forge.store().read().await?, hook.id, id).await?;

@@ -3,6 +3,7 @@
 use super::{NostrError, use_event};
 use crate::{Caller, Forge};
 use abide_core::scope::{Scope, Scopes};
+use abide_macros::boxed;
 use abide_nostr::http_auth::{self, Body, Proof, Request};
 use abide_nostr::{RelayLimits, nip19};
 use abide_store::accounts::user_keys;
@@ -10,6 +11,7 @@ use abide_store::accounts::users::User;
 use std::net::IpAddr;
 
 /// The caller that signed this request. The caller has every scope except admin.
+#[boxed]
 pub async fn by_header(
     forge: &Forge,
     header: &str,
@@ -25,6 +27,7 @@ pub async fn by_header(
 
 /// Judges a proof before the body of its request is read: it must be signed by the key of an account, for this address,
 /// method and minute. Strangers would otherwise make the server keep bodies for proofs that prove nothing.
+#[boxed]
 pub async fn ensure_account(forge: &Forge, header: &str, method: &str, url: &str) -> Result<(), NostrError> {
     let request = Request { method, url, body: Body::Unread };
     signer(forge, header, &request).await.map(|_| ())

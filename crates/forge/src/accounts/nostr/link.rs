@@ -9,10 +9,12 @@ use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::may_unlink;
 use abide_core::event::{LinkedKey, Payload, Publicity};
+use abide_macros::boxed;
 use abide_store::accounts::{sessions, user_keys, users};
 use abide_store::{StoreError, Tx};
 
 /// Links the key that an answer proves to the viewer's account.
+#[boxed]
 pub async fn link(forge: &Forge, viewer: &Viewer, answer: &Answer, password: String) -> Result<(), NostrError> {
     let proved = check(forge, answer)?;
     ask::password(forge, viewer, password).await?;
@@ -40,6 +42,7 @@ async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Re
 }
 
 /// Fails unless an answer proves the viewer's own key; then renews the confirmation of the session.
+#[boxed]
 pub async fn confirm(forge: &Forge, viewer: &Viewer, answer: &Answer) -> Result<(), NostrError> {
     let proved = check(forge, answer)?;
     let account = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
@@ -57,6 +60,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, answer: &Answer) -> Result<
 }
 
 /// Unlinks the viewer's key.
+#[boxed]
 pub async fn unlink(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), NostrError> {
     ask::password(forge, viewer, password).await?;
     let unit = (viewer.user.id, Who::from(&viewer.caller));

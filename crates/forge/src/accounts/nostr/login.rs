@@ -7,6 +7,7 @@ use crate::disk::{self, Writer};
 use crate::emit::emit_key_account;
 use crate::{Fault, Forge, throttle};
 use abide_core::account::{KeyAccount, KeyLogin, SignUpMode, key_login};
+use abide_macros::boxed;
 use abide_store::accounts::users::{self, User};
 use abide_store::accounts::{totp, user_keys};
 use abide_store::throttles::{self, Limit};
@@ -14,6 +15,7 @@ use abide_store::{StoreError, Tx, nostr};
 use std::net::IpAddr;
 
 /// Logs the owner of a key in, or asks for the second factor of the account.
+#[boxed]
 pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAddr>) -> Result<Outcome, NostrError> {
     count(forge, ip).await?;
     let unit = Unit {

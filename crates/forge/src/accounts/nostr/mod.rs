@@ -19,6 +19,7 @@ use super::confirm::ConfirmError;
 use crate::throttle;
 use crate::{Fault, Forge};
 use abide_core::account::UnlinkRefusal;
+use abide_macros::boxed;
 use abide_nostr::http_auth::{self, HttpAuthError, Proof};
 use abide_nostr::{PublicKey, RelayLimits, nip19};
 use abide_store::accounts::user_keys;
@@ -92,6 +93,7 @@ impl From<StoreError> for NostrError {
 }
 
 /// The account of an npub; `None` for text that is not an npub.
+#[boxed]
 pub async fn find(forge: &Forge, npub: &str) -> Result<Option<User>, Fault> {
     if nip19::parse_npub(npub).is_err() {
         return Ok(None);
@@ -100,6 +102,7 @@ pub async fn find(forge: &Forge, npub: &str) -> Result<Option<User>, Fault> {
 }
 
 /// The key of the account with this name, for NIP-05.
+#[boxed]
 pub async fn key_of_name(forge: &Forge, name: &str) -> Result<Option<PublicKey>, Fault> {
     let Ok(name) = name.parse() else { return Ok(None) };
     let user = users::by_name(&mut *forge.store().read().await?, &name).await?;

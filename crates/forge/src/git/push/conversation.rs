@@ -13,6 +13,7 @@ use abide_git::pace::Paced;
 use abide_git::receive::{self, BadRequest, ReceiveError};
 use abide_git::report::{self, KEEPALIVE, RefResult, Report};
 use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, PoolSlot, PushRequest, ReceiveLimits};
+use abide_macros::boxed;
 use bytes::Bytes;
 use std::future::Future;
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Receives a push and sends the answer to `out`, which is closed at the end.
 ///
 /// If the client disconnects before the pack is complete, everything it sent is discarded.
+#[boxed]
 pub async fn receive(forge: &Forge, admission: PushAdmission, input: Input<'_>, out: mpsc::Sender<Bytes>) {
     let (gone, client) = (out.clone(), admission.caller.client());
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
@@ -67,6 +69,7 @@ pub async fn receive(forge: &Forge, admission: PushAdmission, input: Input<'_>, 
 
 /// Answers a push that the policy refuses, in the form that the client reads at this point: a report for each ref. The
 /// refusal may be newer than the advertisement, so the client may have started to push.
+#[boxed]
 pub async fn refuse(forge: &Forge, client: abide_git::Client, reason: &str, input: Input<'_>) -> Bytes {
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     let limits = ReceiveLimits { command_bytes: FIRST_BYTES, ..ReceiveLimits::default() };

@@ -23,6 +23,7 @@ use abide_core::RepoId;
 use abide_core::policy::{Action, Actor, DenyCode, can_push_by_events};
 use abide_core::repo::Governance;
 use abide_core::scope::Scope;
+use abide_macros::boxed;
 use abide_nostr::PublicKey;
 use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
@@ -60,6 +61,7 @@ enum Target {
 }
 
 /// Opens a repository for pushing. Where signed events govern, they decide for every caller and transport.
+#[boxed]
 pub async fn admit(
     forge: &Forge,
     caller: &Caller,
@@ -101,6 +103,7 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
 }
 
 /// First response to the client.
+#[boxed]
 pub async fn advertisement(
     forge: &Forge,
     admission: &PushAdmission,
