@@ -5,13 +5,13 @@ use abide_core::policy::{self, Action, Decision, DenyCode};
 use abide_core::repo::Visibility;
 use abide_core::{RepoId, RepoName, UserId, UserName};
 use abide_macros::boxed;
-use abide_nostr::git::Coordinate as Address;
+use abide_nostr::git::Coordinate;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::user_keys;
 use abide_store::repos::{self, Repo, Viewer, redirects};
 use abide_store::{Conn, StoreError, Tx, nostr};
 
-/// Address of a repository as the client wrote it. No part of it is validated yet.
+/// Coordinate of a repository as the client wrote it. No part of it is validated yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepoLocator {
     /// `owner/name`
@@ -31,20 +31,20 @@ pub enum RepoLocator {
     },
 }
 
-/// Coordinate of a repository: owner key and identifier.
+/// Coordinate of a repository without its kind: owner key and identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Coordinate {
+pub(crate) struct RepoCoordinate {
     pub owner: PublicKey,
     pub identifier: String,
 }
 
-impl From<&Address> for Coordinate {
-    fn from(address: &Address) -> Self {
-        Self { owner: address.author, identifier: address.identifier.clone() }
+impl From<&Coordinate> for RepoCoordinate {
+    fn from(coordinate: &Coordinate) -> Self {
+        Self { owner: coordinate.author, identifier: coordinate.identifier.clone() }
     }
 }
 
-impl Coordinate {
+impl RepoCoordinate {
     /// The coordinate as the store takes it.
     pub(crate) fn stored(&self) -> ([u8; 32], String) {
         (self.owner.to_bytes(), self.identifier.clone())

@@ -7,7 +7,7 @@
 use super::authority::BySignature;
 use super::context::{GraspContext, Stage};
 use super::promote::{self, Promotion};
-use super::push::{Coordinate, Decision, Order, Plan, View, decide};
+use super::push::{Decision, Order, Plan, RepoCoordinate, View, decide};
 use super::quota::{Paying, Strangers, Weighing, give_back, weigh};
 use super::{arrived, attached};
 use crate::context::standing::Standing;
@@ -106,7 +106,7 @@ pub(super) async fn client_of(forge: &Forge, key: &PublicKey, from: Option<IpAdd
 /// Carries out an order. Once begun, it runs to its end even if the caller is cancelled.
 pub(crate) async fn align(
     forge: &Forge,
-    coordinate: &Coordinate,
+    coordinate: &RepoCoordinate,
     order: Order,
     objects: Objects,
     bringer: Bringer,
@@ -118,7 +118,7 @@ pub(crate) async fn align(
 
 async fn run(
     forge: Forge,
-    coordinate: Coordinate,
+    coordinate: RepoCoordinate,
     order: Order,
     objects: Objects,
     bringer: Bringer,
@@ -145,7 +145,7 @@ async fn run(
 async fn served(
     forge: &Forge,
     repo: Repo,
-    coordinate: Coordinate,
+    coordinate: RepoCoordinate,
     order: Order,
     objects: Objects,
     bringer: Bringer,
@@ -228,7 +228,7 @@ pub(super) fn writer(client: Client) -> Writer {
 async fn first(
     forge: &Forge,
     id: RepoId,
-    coordinate: Coordinate,
+    coordinate: RepoCoordinate,
     order: Order,
     mut objects: Objects,
     bringer: Bringer,
@@ -295,7 +295,7 @@ struct Under<'a> {
 async fn build(
     forge: &Forge,
     id: RepoId,
-    coordinate: &Coordinate,
+    coordinate: &RepoCoordinate,
     order: &Order,
     objects: &mut Objects,
     bringer: &Bringer,

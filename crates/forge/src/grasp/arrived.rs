@@ -2,7 +2,7 @@
 //! may have come with a branch, or with another pull request.
 
 use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
-use super::push::{Coordinate, View};
+use super::push::{RepoCoordinate, View};
 use super::settle;
 use super::spread::{self, Released, Source, holder, targets};
 use crate::relay::is_suspended;
@@ -56,7 +56,7 @@ impl By {
 
 /// Serves the waiting pull requests whose commit this repository has by now: the job. A failure of one does not keep the
 /// others back; the last fault is returned. If git is busy, the others are not tried, and the job is retried.
-pub(super) async fn release(forge: &Forge, coordinate: &Coordinate) -> Result<(), Fault> {
+pub(super) async fn release(forge: &Forge, coordinate: &RepoCoordinate) -> Result<(), Fault> {
     release_all(forge, coordinate, By::Job).await
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn release(forge: &Forge, coordinate: &Coordinate) -> Result<()
 /// Boxed, because an alignment calls this function, and a released pull request is an alignment in turn.
 pub(crate) fn release_after<'a>(
     forge: &'a Forge,
-    coordinate: &'a Coordinate,
+    coordinate: &'a RepoCoordinate,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
     Box::pin(async move {
         if let Err(fault) = release_all(forge, coordinate, By::Sender).await {
@@ -75,7 +75,7 @@ pub(crate) fn release_after<'a>(
     })
 }
 
-async fn release_all(forge: &Forge, coordinate: &Coordinate, by: By) -> Result<(), Fault> {
+async fn release_all(forge: &Forge, coordinate: &RepoCoordinate, by: By) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     let owner = coordinate.owner.as_bytes();
     let (rows, _) = pr_events::of_repo(&mut conn, owner, &coordinate.identifier, LOOKED_AT).await?;

@@ -1,7 +1,7 @@
 //! Commits whose PR event has not arrived yet. Their objects stay in a separate area without a ref: git would serve any
 //! object in a repository, and nobody has signed for these.
 
-use super::push::Coordinate;
+use super::push::RepoCoordinate;
 use super::quota::{Payer, Strangers, measure, network};
 use super::{Halt, address, left, waiting};
 use crate::{Fault, Forge, GraspSettings};
@@ -80,7 +80,7 @@ pub(crate) async fn keep(
     forge: &Forge,
     id: EventId,
     commit: Oid,
-    (repo, coordinate): (RepoId, &Coordinate),
+    (repo, coordinate): (RepoId, &RepoCoordinate),
     objects: Connected,
     from: Option<IpAddr>,
 ) -> Result<Kept, Fault> {

@@ -1,7 +1,7 @@
 //! Signed events as the authority of pushes.
 
 use super::align::Bringer;
-use super::push::{Coordinate, Decision, Order, View, decide};
+use super::push::{Decision, Order, RepoCoordinate, View, decide};
 use super::quota::{self, Strangers, Weighing, weigh};
 use super::receive;
 use super::signed::{self, Signed};
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// Signed events decide about one change.
 pub(super) struct BySignature {
-    pub coordinate: Coordinate,
+    pub coordinate: RepoCoordinate,
     pub order: Order,
     pub bringer: Bringer,
     /// Minimum lifetime left to a waiting state that authorises the change.

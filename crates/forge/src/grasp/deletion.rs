@@ -10,7 +10,7 @@ use abide_core::{RepoId, failpoint};
 use abide_git::incoming;
 use abide_nostr::deletion::Deletion;
 use abide_nostr::event::slot;
-use abide_nostr::git::{Coordinate as Address, PrEvent};
+use abide_nostr::git::{Coordinate, PrEvent};
 use abide_nostr::grasp::Answer;
 use abide_nostr::grasp::event::{Effect, Relation, Target, deletion as judge};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
@@ -50,7 +50,7 @@ pub(super) struct After {
     directories: Vec<RepoId>,
     areas: Vec<String>,
     /// PR events whose refs must be deleted, with the repositories that they named.
-    refs: Vec<(EventId, Vec<Address>)>,
+    refs: Vec<(EventId, Vec<Coordinate>)>,
     /// Number of events that the request removed.
     pub covered: usize,
 }
@@ -168,7 +168,7 @@ pub(super) async fn waiting(tx: &mut Tx, key: &PublicKey, target: &EventId, afte
 }
 
 /// Deletes the author's events at this coordinate that are not newer than the request.
-async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut After) -> Result<(), Halt> {
+async fn by_address(tx: &mut Tx, unit: &Unit, address: &Coordinate, after: &mut After) -> Result<(), Halt> {
     let (author, at) = (unit.event.pubkey.to_bytes(), seconds(&unit.event));
     if address.kind == kinds::ANNOUNCEMENT
         && let Some(entry) = purgatory::lock_announcement(tx, &author, &address.identifier).await?

@@ -1,7 +1,7 @@
 //! Admission of patches, pull requests and updates of pull requests.
 
 use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
-use super::push::Coordinate;
+use super::push::RepoCoordinate;
 use super::quota::{self, Allowance};
 use super::spread::{self, Released, Source, Target, targets};
 use super::{Halt, aside, attached, ensure_room, entry, left};
@@ -268,7 +268,7 @@ async fn wait(
         commit,
         due,
         repos: targets.iter().map(|target| target.coordinate.stored()).collect(),
-        named: arrival.proposed.repos.iter().map(|repo| Coordinate::from(repo).stored()).collect(),
+        named: arrival.proposed.repos.iter().map(|repo| RepoCoordinate::from(repo).stored()).collect(),
         from: arrival.from,
         settings: forge.settings().grasp.clone(),
         allowance: arrival.allowance.clone(),

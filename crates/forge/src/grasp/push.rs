@@ -19,7 +19,7 @@ use abide_store::repos::Repo;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-pub(crate) use crate::open::Coordinate;
+pub(crate) use crate::open::RepoCoordinate;
 
 /// Change that is requested for a repository governed by signed events.
 #[derive(Debug, Clone)]
@@ -167,7 +167,7 @@ pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo, c
 /// Decides what an order does to a repository as it is now.
 pub(crate) async fn decide(
     forge: &Forge,
-    coordinate: &Coordinate,
+    coordinate: &RepoCoordinate,
     order: &Order,
     view: &View,
 ) -> Result<Decision, Fault> {
@@ -237,7 +237,7 @@ pub(crate) async fn decide(
 }
 
 /// Whether a repository is announced and accepts changes.
-fn takes_changes(context: &GraspContext, coordinate: &Coordinate) -> Result<(), PushRefusal> {
+fn takes_changes(context: &GraspContext, coordinate: &RepoCoordinate) -> Result<(), PushRefusal> {
     match context.of(coordinate.owner).filter(|known| known.repo_id().is_some()) {
         None => Err(PushRefusal::NoAnnouncement),
         Some(_) if context.is_suspended(&coordinate.owner) => Err(PushRefusal::OwnerSuspended),
@@ -260,7 +260,7 @@ fn decide_again(sorted: Sorted) -> Result<Decision, Fault> {
 /// Judges the refs of a push, each by its own rule. Branches and tags follow one state together.
 pub(crate) async fn sort_push(
     forge: &Forge,
-    coordinate: &Coordinate,
+    coordinate: &RepoCoordinate,
     updates: &[RefUpdate],
     view: &View,
 ) -> Result<Sorted, Fault> {
@@ -291,7 +291,7 @@ pub(crate) async fn sort_push(
 /// Judges a push to the ref of an event, in a repository that is served or waits.
 async fn judge_event_ref(
     forge: &Forge,
-    (coordinate, serves): (&Coordinate, bool),
+    (coordinate, serves): (&RepoCoordinate, bool),
     update: &RefUpdate,
     view: &View,
     plan: &mut Plan,
@@ -328,10 +328,10 @@ async fn named(
     forge: &Forge,
     event: &Event,
     known: KnownEvent,
-    (coordinate, serves): (&Coordinate, bool),
+    (coordinate, serves): (&RepoCoordinate, bool),
 ) -> Result<Named, Fault> {
     let repos = PrEvent::parse(event).map(|pr_event| pr_event.repos).unwrap_or_default();
-    if !repos.iter().any(|repo| Coordinate::from(repo) == *coordinate) {
+    if !repos.iter().any(|repo| RepoCoordinate::from(repo) == *coordinate) {
         return Ok(Named::Elsewhere);
     }
     // One that is served takes it itself.
@@ -345,7 +345,7 @@ async fn named(
 /// Adds the updates of the state that these commands match; returns the reason if no state matches.
 async fn follow_state(
     forge: &Forge,
-    coordinate: &Coordinate,
+    coordinate: &RepoCoordinate,
     context: &GraspContext,
     commands: &[RefUpdate],
     view: &View,
@@ -442,7 +442,7 @@ impl Waits {
 
 /// Extends the expiry of the events that allow a push, and of its repository's announcement, so that they cannot expire
 /// during the push.
-pub(crate) async fn raise(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> Result<(), Fault> {
+pub(crate) async fn raise(forge: &Forge, coordinate: &RepoCoordinate, waits: &Waits) -> Result<(), Fault> {
     let until = forge.settings().grasp.expiry.after_push;
     let enough = forge.clock().now().plus(until);
     let mut conn = forge.store().read().await?;

@@ -5,7 +5,7 @@
 use super::align::{Aligned, Bringer, Objects, align};
 use super::arrived;
 use super::aside::{self, Kept};
-use super::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
+use super::push::{Order, RepoCoordinate, Sorted, View, Waits, raise, sort_push};
 use super::quota::{Payer, Paying};
 use super::settle::settle_others;
 use super::spread::{self, Released, Source};
@@ -85,7 +85,7 @@ pub(super) async fn run(
 
 /// Target and origin of the push.
 struct PushTarget<'a> {
-    coordinate: &'a Coordinate,
+    coordinate: &'a RepoCoordinate,
     id: RepoId,
     ip: Option<IpAddr>,
     /// Client for git's slots.
@@ -196,7 +196,7 @@ async fn room(
 }
 
 /// Keeps the authorising entries from expiring while this is polled. Returns only on an internal failure.
-async fn keep_raising(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> Fault {
+async fn keep_raising(forge: &Forge, coordinate: &RepoCoordinate, waits: &Waits) -> Fault {
     if waits.is_empty() {
         return std::future::pending().await;
     }
@@ -362,7 +362,7 @@ async fn follow(forge: &Forge, target: &PushTarget<'_>, updates: Vec<RefUpdate>,
     let objects = part.objects.map_or(Objects::Here, |objects| Objects::Received(part.key, objects));
     let aligned = align(forge, target.coordinate, Order::Push(updates), objects, target.bringer()).await?;
     if aligned == Aligned::Done {
-        let Coordinate { owner, identifier } = target.coordinate;
+        let RepoCoordinate { owner, identifier } = target.coordinate;
         if let Err(fault) = settle_others(forge, identifier, *owner, target.client).await {
             // The refs have moved: the job enqueued with that continues.
             tracing::warn!(error = %fault, identifier, "cannot align other repositories of an identifier to a push yet");

@@ -4,7 +4,7 @@
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of};
 use super::arrived;
 use super::context::{Announced, GraspContext, Stage};
-use super::push::{Coordinate, Order, is_complete, objects_of};
+use super::push::{Order, RepoCoordinate, is_complete, objects_of};
 use crate::git::snapshots;
 use crate::jobs::{self, Job, JobError};
 use crate::{Fault, Forge};
@@ -46,7 +46,7 @@ async fn settle_some(
         let Some(step) = next(forge, &context, &tried, client).await? else { return Ok(()) };
         tried.insert((step.repo, step.state.rank.id));
         let Some(event) = context.event_of(&step.state).cloned() else { continue };
-        let coordinate = Coordinate { owner: step.owner, identifier: identifier.to_owned() };
+        let coordinate = RepoCoordinate { owner: step.owner, identifier: identifier.to_owned() };
         let objects = Objects::Of(step.source, objects_of(&step.state).collect());
         let (order, bringer) = (Order::State(Box::new(event)), Bringer::server_for(client));
         let aligned = align(forge, &coordinate, order, objects, bringer).await?;
@@ -113,7 +113,7 @@ async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
     let client = client_of(forge, &owner, None).await?.waiting_at_most(JOB_WAIT);
     settle(forge, identifier, owner, client).await?;
-    arrived::release(forge, &Coordinate { owner, identifier: identifier.to_owned() }).await?;
+    arrived::release(forge, &RepoCoordinate { owner, identifier: identifier.to_owned() }).await?;
     Ok(true)
 }
 

@@ -8,7 +8,7 @@
 //! queued with the event finishes them after a failure.
 
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
-use super::push::{Coordinate, Decision, Order, View, decide};
+use super::push::{Decision, Order, RepoCoordinate, View, decide};
 use super::quota::{self, Payer, Strangers, give_back, measure};
 use super::{attached, pr_event};
 use crate::disk::ensure_room_for;
@@ -20,7 +20,7 @@ use crate::{Fault, Forge};
 use abide_core::policy::can_push_by_events;
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Client, Connected, GitError, Incoming};
-use abide_nostr::git::{Coordinate as Address, ObjectId, PrEvent};
+use abide_nostr::git::{Coordinate, ObjectId, PrEvent};
 use abide_nostr::grasp::event::Home;
 use abide_nostr::grasp::push::{PushRefusal, ref_of};
 use abide_nostr::grasp::{Prefix, Refusal};
@@ -40,12 +40,12 @@ const PAGE: i64 = 50;
 /// A repository that takes the commit of a PR event.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    pub coordinate: Coordinate,
+    pub coordinate: RepoCoordinate,
     pub repo: Repo,
 }
 
 /// The repositories named by a PR event that take its commit, and the state of the named repositories as a whole.
-pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
+pub(crate) async fn targets(forge: &Forge, named: &[Coordinate]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
     let signers = Signers::load(&mut conn, named.iter().map(|address| address.author)).await?;
     let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
@@ -67,7 +67,7 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
         };
         home = home.max(one);
         let repo = repo.filter(|_| one == Home::Open);
-        found.extend(repo.map(|repo| Target { coordinate: Coordinate::from(address), repo }));
+        found.extend(repo.map(|repo| Target { coordinate: RepoCoordinate::from(address), repo }));
     }
     found.sort_by_key(|target| target.repo.id);
     found.dedup_by_key(|target| target.repo.id);
@@ -414,9 +414,9 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
 }
 
 /// Removes the ref of a deleted PR event from the repositories that it named.
-pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Result<(), Fault> {
+pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Coordinate]) -> Result<(), Fault> {
     for address in named {
-        align(forge, &Coordinate::from(address), Order::Forget(*id), Objects::Here, Bringer::server()).await?;
+        align(forge, &RepoCoordinate::from(address), Order::Forget(*id), Objects::Here, Bringer::server()).await?;
     }
     Ok(())
 }
@@ -427,7 +427,7 @@ pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, pr_event: &PrEvent) -> R
 }
 
 fn payload_of(event: &Event, pr_event: &PrEvent) -> Json {
-    let named: Vec<String> = pr_event.repos.iter().map(Address::to_string).collect();
+    let named: Vec<String> = pr_event.repos.iter().map(Coordinate::to_string).collect();
     json!({ "event": event.id.to_hex(), "repos": named })
 }
 
@@ -447,7 +447,7 @@ async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result
     let repo = repos::by_id(&mut conn, id, None).await?;
     let Some(repo) = repo.filter(|repo| can_push_by_events(&repo.facts()).is_allowed()) else { return Ok(()) };
     let Some((owner, identifier)) = nostr::repos::coordinate(&mut conn, id).await? else { return Ok(()) };
-    let address = Address::repo(PublicKey::from_byte_array(owner), &identifier);
+    let address = Coordinate::repo(PublicKey::from_byte_array(owner), &identifier);
     let page = nostr::relations::pr_events(&mut conn, tag_key('a', &address.to_string()), before, PAGE).await?;
     drop(conn);
     let refs = snapshots::read(forge, &repo).await?;
@@ -492,7 +492,7 @@ async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     }
     let id = payload["event"].as_str().and_then(|text| EventId::from_hex(text).ok());
     let (Some(id), Some(named)) = (id, payload["repos"].as_array()) else { return Ok(false) };
-    let named: Vec<Address> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();
+    let named: Vec<Coordinate> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();
     if nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some() {
         give(forge, &id).await?;
     } else if !pr_event::again(forge, &id).await? {

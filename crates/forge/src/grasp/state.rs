@@ -2,7 +2,7 @@
 
 use super::align::{Aligned, Bringer, LANE_WAIT, Objects, align, client_of};
 use super::context::{GraspContext, Stage};
-use super::push::{Coordinate, Order, is_complete, objects_of};
+use super::push::{Order, RepoCoordinate, is_complete, objects_of};
 use super::quota::Allowance;
 use super::settle::{self, settle_after};
 use super::signed::serve_state;
@@ -136,7 +136,7 @@ async fn serve(
     let Some(source) = source else { return Err(Fault::Internal("a complete state has no repository".into())) };
     let mut stored = false;
     for owner in owners {
-        let coordinate = Coordinate { owner, identifier: state.identifier.as_str().to_owned() };
+        let coordinate = RepoCoordinate { owner, identifier: state.identifier.as_str().to_owned() };
         let objects = match complete(&owner) {
             true => Objects::Here,
             false => Objects::Of(source, objects_of(state).collect()),

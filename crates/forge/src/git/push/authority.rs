@@ -5,7 +5,7 @@ use super::Verdicts;
 use super::conversation::{Client as GitClient, Rest, Stopped};
 use crate::git::Transport;
 use crate::git::snapshots::Refs;
-use crate::open::{Coordinate, open_locked};
+use crate::open::{RepoCoordinate, open_locked};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::{RefUpdate, RepoId, UserId};
@@ -121,7 +121,7 @@ impl Authority for ByRole {
 
 /// A push to a repository that signed events govern.
 pub(crate) struct SignedPush<'a> {
-    pub coordinate: &'a Coordinate,
+    pub coordinate: &'a RepoCoordinate,
     /// Id of the repository, or the id reserved for it.
     pub id: RepoId,
     /// `None` until it leaves purgatory.

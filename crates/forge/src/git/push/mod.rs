@@ -17,7 +17,7 @@ mod own;
 mod verdicts;
 
 use super::{ProtocolVersion, RefList, Transport, fetch, moved_hint};
-use crate::open::{Coordinate, RepoLocator, judge, judge_decision, open};
+use crate::open::{RepoCoordinate, RepoLocator, judge, judge_decision, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::RepoId;
 use abide_core::policy::{Action, Actor, DenyCode, can_push_by_events};
@@ -52,7 +52,7 @@ enum Target {
     Account(Repo),
     /// Signed events.
     Signed {
-        coordinate: Coordinate,
+        coordinate: RepoCoordinate,
         /// Id of the repository, or the id reserved for it.
         id: RepoId,
         /// `None` until it leaves purgatory.
@@ -71,7 +71,7 @@ pub async fn admit(
     caller.ensure_scope(Scope::Repo)?;
     let admission = |target, hint| PushAdmission { target, hint, caller: caller.clone(), transport };
     if let RepoLocator::Nostr { owner, identifier } = locator {
-        let coordinate = Coordinate { owner: *owner, identifier: identifier.clone() };
+        let coordinate = RepoCoordinate { owner: *owner, identifier: identifier.clone() };
         return Ok(admission(signed_target(forge, coordinate).await?, None));
     }
     let repo = open(forge, caller, locator, Action::RepoRead).await?;
@@ -82,7 +82,7 @@ pub async fn admit(
         }
         let found = nostr::repos::coordinate(&mut *forge.store().read().await?, repo.id).await?;
         let (owner, identifier) = found.ok_or(Access::NotFound)?;
-        let coordinate = Coordinate { owner: PublicKey::from_byte_array(owner), identifier };
+        let coordinate = RepoCoordinate { owner: PublicKey::from_byte_array(owner), identifier };
         return Ok(admission(signed_target(forge, coordinate).await?, hint));
     }
     judge(caller, Some(repo.clone()), Action::GitPush)?;
@@ -90,7 +90,7 @@ pub async fn admit(
 }
 
 /// A repository governed by signed events, served or in purgatory.
-async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, Access> {
+async fn signed_target(forge: &Forge, coordinate: RepoCoordinate) -> Result<Target, Access> {
     let (owner, identifier) = (coordinate.owner.to_bytes(), coordinate.identifier.as_str());
     let mut conn = forge.store().read().await?;
     if let Some(repo) = nostr::repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
