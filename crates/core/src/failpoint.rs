@@ -59,7 +59,7 @@ points! {
     /// Promotion: committed, subscribers not notified.
     PROMOTE_COMMITTED = "promote:committed",
     /// PR event deletion: event gone, refs not.
-    PR_EVENT_DELETED = "proposal:deleted",
+    PR_EVENT_DELETED = "pr-event:deleted",
     /// Rename: rows written, transaction open.
     RENAME_BEFORE_COMMIT = "rename:before-commit",
     /// Rename: committed, client not answered.

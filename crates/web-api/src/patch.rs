@@ -122,7 +122,7 @@ fn index(before: Option<&Side>, after: Option<&Side>) -> String {
 fn write_hunk(out: &mut Vec<u8>, hunk: &Hunk) {
     let range = |start: u32, lines: u32| if lines == 1 { start.to_string() } else { format!("{start},{lines}") };
     let (old, new) = (range(hunk.old_start, hunk.old_lines), range(hunk.new_start, hunk.new_lines));
-    out.extend_from_slice(format!(" -{old} +{new} \n").as_bytes());
+    out.extend_from_slice(format!("@@ -{old} +{new} @@\n").as_bytes());
     hunk.lines.iter().for_each(|line| write_line(out, line));
 }
 

@@ -139,7 +139,7 @@ fn body(content: &Content) -> String {
 fn write_hunk(hunk: &Hunk, out: &mut String) {
     let _ = writeln!(
         out,
-        "<tr class=\"hunk\"><td colspan=\"4\"> -{},{} +{},{} </td></tr>",
+        "<tr class=\"hunk\"><td colspan=\"4\">@@ -{},{} +{},{} @@</td></tr>",
         hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines
     );
     for line in &hunk.lines {

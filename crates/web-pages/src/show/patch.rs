@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     const MAIL: &str = "From abc Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nSubject: [PATCH] Mend it\n\nWhy it was \
-        broken.\n---\n a | 2 +-\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n -1 +1 \n-<x>\n+y\n-- \n2.51\n";
+        broken.\n---\n a | 2 +-\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-<x>\n+y\n-- \n2.51\n";
 
     #[test]
     fn a_mailed_patch_is_its_message_and_its_change() {
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(message, "Why it was broken.");
         let shown = table(diff.unwrap());
         assert!(shown.contains("<tr class=\"del\"><td class=\"sign\">−</td><td class=\"l\">&lt;x&gt;"), "{shown}");
-        assert!(shown.contains("<tr class=\"hunk\"><td class=\"sign\"> </td><td class=\"l\"> -1 +1 "), "{shown}");
+        assert!(shown.contains("<tr class=\"hunk\"><td class=\"sign\"> </td><td class=\"l\">@@ -1 +1 @@"), "{shown}");
         assert_eq!(split("no patch"), ("no patch".to_owned(), None));
         assert_eq!(split("diff --git a b\n+x").0, "");
     }

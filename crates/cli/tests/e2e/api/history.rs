@@ -107,7 +107,7 @@ fn a_commit_tells_what_it_changed(#[values(Engine::Sqlite, Engine::Postgres)] en
     assert_eq!(commit["stats"], json!({ "total": 2, "additions": 1, "deletions": 1 }));
     let file = &commit["files"][0];
     assert_eq!((&file["filename"], &file["status"]), (&json!("src/lib.rs"), &json!("modified")));
-    assert_eq!(file["patch"], " -1,3 +1,3 \n-//! One.\n+//! Two.\n \n pub fn one() {}");
+    assert_eq!(file["patch"], "@@ -1,3 +1,3 @@\n-//! One.\n+//! Two.\n \n pub fn one() {}");
     let renamed = &api.read(&format!("{REPO}/commits/feature/x"))["files"][0];
     assert_eq!(
         (&renamed["status"], &renamed["previous_filename"], &renamed["filename"]),

@@ -71,7 +71,7 @@ fn by_nostr(server: &Server) -> Vec<(&'static str, String)> {
     };
     let issue = about(1621, &[&["subject", "It is slow"], &["t", "speed"]], "Adding **many** numbers takes long.");
     let patch = "Subject: [PATCH] Keep the sum in range\n\nNumbers may be large.\n---\n src/lib.rs | 2 +-\n\n\
-        diff --git a/src/lib.rs b/src/lib.rs\n--- a/src/lib.rs\n+++ b/src/lib.rs\n -5 +5 \n-    a + b\n+    \
+        diff --git a/src/lib.rs b/src/lib.rs\n--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -5 +5 @@\n-    a + b\n+    \
         a.saturating_add(b)\n";
     let patch = about(1617, &[], patch);
     let pull = about(1618, &[&["subject", "Another way"], &["c", &"ab".repeat(20)]], "A *better* way.");

@@ -8,7 +8,7 @@ use abide_testkit::{Engine, Key, Server};
 use rstest::rstest;
 
 const DIFF: &str = "From abc Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nSubject: [PATCH] Mend it\n\nIt *was* broken.\n\
-    ---\n a | 2 +-\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n -1 +1 \n-<old>\n+new\n";
+    ---\n a | 2 +-\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-<old>\n+new\n";
 
 struct World {
     server: Server,
