@@ -21,7 +21,7 @@ const CROWD_RESERVE: (usize, usize) = (32, 4);
 /// Open connections of a network that only monitors the server.
 const FEW: usize = 4;
 
-/// The connection_slots of connections and of requests by way of proxies.
+/// Slots of connections, and of requests that proxies forward.
 pub(super) struct ConnectionSlots {
     trusted: Arc<[IpNet]>,
     clients: Slots<Network>,
@@ -125,57 +125,52 @@ mod tests {
 
     #[test]
     fn a_network_has_its_share_then_a_few_of_the_reserve_then_nothing() {
-        let connection_slots = ConnectionSlots::new(10, 3, Arc::new([]));
-        let entries: Vec<Entry> = (0..9).map(|_| connection_slots.enter(ip("192.0.2.1"))).collect();
+        let slots = ConnectionSlots::new(10, 3, Arc::new([]));
+        let entries: Vec<Entry> = (0..9).map(|_| slots.enter(ip("192.0.2.1"))).collect();
         let kinds: Vec<_> = entries.iter().map(kind).collect();
         assert_eq!(kinds, [["guest"; 3].as_slice(), &["reserve"; 4], &["full"; 2]].concat());
-        assert_eq!(kind(&connection_slots.enter(ip("192.0.2.2"))), "guest", "another network has its own");
+        assert_eq!(kind(&slots.enter(ip("192.0.2.2"))), "guest", "another network has its own");
         drop(entries);
-        assert_eq!(kind(&connection_slots.enter(ip("192.0.2.1"))), "guest", "connection_slots are given back");
+        assert_eq!(kind(&slots.enter(ip("192.0.2.1"))), "guest", "slots are given back");
     }
 
     #[test]
     fn when_all_places_are_taken_health_is_still_answered() {
-        let connection_slots = ConnectionSlots::new(4, 1, Arc::new([]));
-        let _taken: Vec<_> = (1..=4).map(|last| connection_slots.enter(ip(&format!("192.0.2.{last}")))).collect();
-        assert_eq!(kind(&connection_slots.enter(ip("192.0.2.9"))), "reserve");
-        let _reserve: Vec<_> =
-            (0..RESERVE.0).map(|last| connection_slots.enter(ip(&format!("198.51.100.{last}")))).collect();
-        assert_eq!(kind(&connection_slots.enter(ip("192.0.2.9"))), "full");
-        assert_eq!(
-            kind(&connection_slots.enter(ip("127.0.0.1"))),
-            "reserve",
-            "the machine itself has connection_slots of its own"
-        );
+        let slots = ConnectionSlots::new(4, 1, Arc::new([]));
+        let _taken: Vec<_> = (1..=4).map(|last| slots.enter(ip(&format!("192.0.2.{last}")))).collect();
+        assert_eq!(kind(&slots.enter(ip("192.0.2.9"))), "reserve");
+        let _reserve: Vec<_> = (0..RESERVE.0).map(|last| slots.enter(ip(&format!("198.51.100.{last}")))).collect();
+        assert_eq!(kind(&slots.enter(ip("192.0.2.9"))), "full");
+        assert_eq!(kind(&slots.enter(ip("127.0.0.1"))), "reserve", "the machine itself has slots of its own");
     }
 
     #[test]
     fn networks_that_took_every_connection_do_not_take_the_reserve_of_health_checks_too() {
-        let connection_slots = ConnectionSlots::new(100, 10, Arc::new([]));
+        let slots = ConnectionSlots::new(100, 10, Arc::new([]));
         let attackers: Vec<IpAddr> = (1..=10).map(|last| ip(&format!("192.0.2.{last}"))).collect();
         let mut taken = Vec::new();
         for _ in 0..10 {
-            taken.extend(attackers.iter().map(|from| connection_slots.enter(*from)));
+            taken.extend(attackers.iter().map(|from| slots.enter(*from)));
         }
         for _ in 0..10 {
-            taken.extend(attackers.iter().map(|from| connection_slots.enter(*from)));
+            taken.extend(attackers.iter().map(|from| slots.enter(*from)));
         }
-        assert_eq!(kind(&connection_slots.enter(attackers[0])), "full");
-        assert_eq!(kind(&connection_slots.enter(ip("198.51.100.1"))), "reserve", "monitoring from elsewhere");
-        assert_eq!(kind(&connection_slots.enter(ip("127.0.0.1"))), "reserve", "and from the machine itself");
+        assert_eq!(kind(&slots.enter(attackers[0])), "full");
+        assert_eq!(kind(&slots.enter(ip("198.51.100.1"))), "reserve", "monitoring from elsewhere");
+        assert_eq!(kind(&slots.enter(ip("127.0.0.1"))), "reserve", "and from the machine itself");
     }
 
     #[test]
     fn a_proxy_is_not_locked_out_and_its_clients_are_counted_each() {
-        let connection_slots = ConnectionSlots::new(4, 1, Arc::new(["10.0.0.0/8".parse().unwrap()]));
-        let _strangers: Vec<_> = (1..=4).map(|last| connection_slots.enter(ip(&format!("192.0.2.{last}")))).collect();
-        let Entry::Proxy(first) = connection_slots.enter(ip("10.0.0.1")) else { panic!("a proxy gets in") };
-        let Entry::Proxy(second) = connection_slots.enter(ip("10.0.0.1")) else { panic!("more than once") };
-        let held = connection_slots.request(&first, ip("203.0.113.1"));
+        let slots = ConnectionSlots::new(4, 1, Arc::new(["10.0.0.0/8".parse().unwrap()]));
+        let _strangers: Vec<_> = (1..=4).map(|last| slots.enter(ip(&format!("192.0.2.{last}")))).collect();
+        let Entry::Proxy(first) = slots.enter(ip("10.0.0.1")) else { panic!("a proxy gets in") };
+        let Entry::Proxy(second) = slots.enter(ip("10.0.0.1")) else { panic!("more than once") };
+        let held = slots.request(&first, ip("203.0.113.1"));
         assert!(held.is_some());
-        assert!(connection_slots.request(&second, ip("203.0.113.1")).is_none(), "one client has its share");
-        assert!(connection_slots.request(&second, ip("203.0.113.2")).is_some(), "another is not hindered");
+        assert!(slots.request(&second, ip("203.0.113.1")).is_none(), "one client has its share");
+        assert!(slots.request(&second, ip("203.0.113.2")).is_some(), "another is not hindered");
         drop(held);
-        assert!(connection_slots.request(&second, ip("203.0.113.1")).is_some());
+        assert!(slots.request(&second, ip("203.0.113.1")).is_some());
     }
 }
