@@ -220,7 +220,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("purgatory", "COUNTS"),
     ("purgatory", "TOTALS"),
     ("purgatory_attached", "HOMELESS"),
-    ("purgatory_attached", "HOMELESS_PROPOSALS"),
+    ("purgatory_attached", "HOMELESS_PR_EVENTS"),
     // Pushes of strangers that are being written: as many as git has slots for.
     ("reservations", "SUMS"),
     ("reservations", "EXPIRE_OF"),

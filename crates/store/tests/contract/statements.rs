@@ -7,7 +7,7 @@ use rstest::rstest;
 use sqlx::{Either, Executor as _, SqlSafeStr as _, Statement as _, TypeInfo as _};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
@@ -44,14 +44,22 @@ async fn postgres_takes_every_parameter_in_a_type_that_the_store_sends() {
 
 #[test]
 fn no_module_is_missing_from_the_list() {
-    let declared: BTreeSet<String> = sources()
-        .filter(|(name, text)| name != "sql" && text.contains("statements! {"))
-        .map(|(name, _)| name)
+    let source = |path: &Path| fs::read_to_string(path).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let list = root.join("sql.rs");
+    let declared: BTreeSet<String> = sources(&root)
+        .into_iter()
+        .filter(|path| *path != list && source(path).contains("statements! {"))
+        .map(|path| module_of(path.strip_prefix(&root).unwrap()))
         .collect();
-    let listed: BTreeSet<String> = all_statements().map(|(module, _)| module.to_owned()).collect();
+    let text = source(&list);
+    let named = text.lines().filter_map(|line| line.split_once("crate::")?.1.split_once("::ALL"));
+    let listed: BTreeSet<String> = named.map(|(module, _)| module.to_owned()).collect();
 
-    assert!(declared.len() > 5, "the sources were not found: {declared:?}");
+    assert!(declared.len() > 50, "the sources were not found: {declared:?}");
     assert_eq!(listed, declared);
+    let names: BTreeSet<&str> = all_statements().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), listed.len(), "two modules have one name, or one has no statement");
 }
 
 /// A process keeps prepared statements, and another one may add a column meanwhile: PostgreSQL then refuses a `*`, and
@@ -65,11 +73,15 @@ fn every_statement_names_its_columns() {
     }
 }
 
-/// The sources of the store: module and text.
-fn sources() -> impl Iterator<Item = (String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    fs::read_dir(folder).unwrap().map(|entry| {
-        let path = entry.unwrap().path();
-        (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
-    })
+/// Source files below a directory.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// The path of the module in this file, without the crate.
+fn module_of(file: &Path) -> String {
+    let file = file.with_extension("");
+    let parts = file.iter().map(|part| part.to_str().unwrap()).filter(|part| *part != "mod");
+    parts.collect::<Vec<_>>().join("::")
 }
