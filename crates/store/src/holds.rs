@@ -9,13 +9,16 @@ use crate::{Sql, StoreError, Tx, leases};
 use abide_core::Timestamp;
 use std::time::Duration;
 
-/// Expires the holds of processes known to be gone. $1: prefix of their names, $2: holder to leave out.
+/// Expires the holds of processes known to be gone. $1: prefix of their names, $2: holder to leave out. `$held` selects the
+/// held rows, through an index.
 macro_rules! expire_holds {
-    ($table:literal) => {
+    ($table:literal, $held:literal) => {
         concat!(
             "UPDATE ",
             $table,
-            " SET expires_at = 0 WHERE expires_at IS NOT NULL AND substr(holder, 1, length($1)) = $1 AND holder <> $2"
+            " SET expires_at = 0 WHERE ",
+            $held,
+            " AND substr(holder, 1, length($1)) = $1 AND holder <> $2"
         )
     };
 }

@@ -40,7 +40,7 @@ statements! {
             last_error = 'the server stopped while the job ran, ' || (crashes + 1) || ' times so far',
             holder = NULL, expires_at = NULL
         WHERE state = 'running' AND expires_at <= $1";
-    EXPIRE_OF = expire_holds!("jobs");
+    EXPIRE_OF = expire_holds!("jobs", "state = 'running'");
     RENEW = renew_hold!("jobs");
     FINISH = "UPDATE jobs SET state = 'done', finished_at = $3, last_error = NULL, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";

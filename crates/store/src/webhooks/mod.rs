@@ -68,7 +68,7 @@ statements! {
             next_at = CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries
                 WHERE hook_id = $1 AND state IN ('queued', 'sending')) THEN CAST($5 AS BIGINT) END
         WHERE id = $1";
-    EXPIRE_OF = expire_holds!("webhooks");
+    EXPIRE_OF = expire_holds!("webhooks", "expires_at IS NOT NULL");
 }
 
 /// A webhook row.
