@@ -205,8 +205,8 @@ async fn at_rest(forge: &Forge, repo: &Repo) -> Result<bool, Fault> {
     let mut conn = forge.store().read_at_length().await?;
     let running = pushes::running_of(&mut conn, repo.id).await?;
     let holder = leases::holder(&mut conn, &pushes::lease_name(repo.id), forge.clock().now()).await?;
-    let generation = repos::generation(&mut conn, repo.id).await?;
-    Ok(running.is_empty() && holder.is_none() && generation == Some(repo.refs_generation))
+    let now = repos::ref_state(&mut conn, repo.id).await?;
+    Ok(running.is_empty() && holder.is_none() && now == Some(repo.ref_state()))
 }
 
 fn examine_motion(repo: &Repo, locks: &[PathBuf], findings: &mut Findings) {

@@ -17,7 +17,8 @@
 //! Modules import each other in one direction; `./test lint` checks that. From the bottom up, each line may import from
 //! the lines before it:
 //!
-//! 1. `settings`, `error`, `node`, `secret`, `queues`; `context` with [`Forge`] and [`Caller`]; `throttle`
+//! 1. `settings`, `error`, `node`, `secret`, `queues`, `hold` (a claimed row is renewed); `context` with [`Forge`] and
+//!    [`Caller`]; `throttle`, `blocking` (work on the blocking pool), `lease` (a lease is taken, renewed, released)
 //! 2. `disk`, `sealed`, `emit`, `open` (from an address through the policy to a repository), `sequencer`, [`relay`]
 //! 3. [`jobs`], `consumer`, [`feeds`], [`attention`], `circle` (the maintainers of a signed repository); [`mail`], [`git`],
 //!    [`ready`]
@@ -31,6 +32,7 @@
 pub mod accounts;
 pub mod admit;
 pub mod attention;
+mod blocking;
 pub mod browse;
 mod circle;
 mod compose;
@@ -44,8 +46,10 @@ mod error;
 pub mod feeds;
 pub mod git;
 pub mod grasp;
+mod hold;
 pub mod issues;
 pub mod jobs;
+mod lease;
 pub mod mail;
 mod node;
 pub mod notify;

@@ -1,6 +1,6 @@
 //! The loop that gives both logs their order. One node at a time holds the lease.
 
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, lease};
 use abide_macros::boxed;
 use abide_store::leases::{self, Lease};
 use abide_store::sequencer::{self, Step};
@@ -28,9 +28,8 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
         }
     }
     if let Some(lease) = lease {
-        let released =
-            forge.store().write(lease, |tx, lease| Box::pin(async { Ok(leases::release(tx, lease).await?) }));
-        let _: Result<(), Fault> = released.await;
+        // It expires otherwise.
+        let _ = lease::release(&forge, lease).await;
     }
 }
 
@@ -40,10 +39,7 @@ pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     let mut lease = None;
     drain(forge, &mut lease).await?;
     if let Some(lease) = lease {
-        forge
-            .store()
-            .write(lease, |tx, lease| Box::pin(async { Ok::<_, Fault>(leases::release(tx, lease).await?) }))
-            .await?;
+        lease::release(forge, lease).await?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Background jobs: enqueued in the caller's transaction, run under a hold, retried on failure.
 
+use crate::holds::{self, expire_holds, renew_hold};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx, leases};
@@ -39,10 +40,8 @@ statements! {
             last_error = 'the server stopped while the job ran, ' || (crashes + 1) || ' times so far',
             holder = NULL, expires_at = NULL
         WHERE state = 'running' AND expires_at <= $1";
-    /// Expires the holds of processes known to be gone.
-    EXPIRE_OF = "UPDATE jobs SET expires_at = 0 WHERE state = 'running' AND substr(holder, 1, length($1)) = $1
-        AND holder <> $2";
-    RENEW = "UPDATE jobs SET expires_at = $3 WHERE id = $1 AND token = $2 AND state = 'running'";
+    EXPIRE_OF = expire_holds!("jobs", "state = 'running'");
+    RENEW = renew_hold!("jobs");
     FINISH = "UPDATE jobs SET state = 'done', finished_at = $3, last_error = NULL, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";
     RETRY_LATER = "UPDATE jobs SET state = 'waiting', run_at = $3, last_error = $4, holder = NULL, expires_at = NULL
@@ -159,8 +158,7 @@ pub async fn claim(tx: &mut Tx, holder: &str, ttl: Duration) -> Result<Option<Jo
 
 /// Starts one job, due or not; [`StoreError::Missing`] if it is not waiting.
 pub async fn start(tx: &mut Tx, id: i64, holder: &str, ttl: Duration) -> Result<Job, StoreError> {
-    let local = tx.now();
-    let expires_at = leases::now(tx, local).await?.plus(ttl);
+    let expires_at = holds::end(tx, ttl).await?;
     Job::from_row(&tx.only(&START, params![id, holder, expires_at]).await?)
 }
 
@@ -180,13 +178,12 @@ pub async fn reap(tx: &mut Tx) -> Result<u64, StoreError> {
 
 /// Expires the holds of every runner whose name starts with `prefix`, except this one: those processes are gone.
 pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
-    tx.execute(&EXPIRE_OF, params![prefix, except]).await
+    holds::expire_of(tx, &EXPIRE_OF, prefix, except).await
 }
 
 /// Extends the hold of a running job; `false` if it was lost.
 pub async fn renew(tx: &mut Tx, job: &Job, ttl: Duration) -> Result<bool, StoreError> {
-    let local = tx.now();
-    let expires_at = leases::now(tx, local).await?.plus(ttl);
+    let expires_at = holds::end(tx, ttl).await?;
     Ok(tx.execute(&RENEW, params![job.id, job.token, expires_at]).await? > 0)
 }
 

@@ -21,6 +21,7 @@ pub mod consumers;
 mod deadline;
 mod error;
 pub mod events;
+mod holds;
 pub mod issues;
 pub mod jobs;
 pub mod leases;

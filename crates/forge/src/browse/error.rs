@@ -2,7 +2,6 @@
 
 use crate::Fault;
 use abide_git::{GitError, ReadError};
-use tokio::task::JoinError;
 
 /// Reason why something cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -29,10 +28,6 @@ impl BrowseError {
             Self::Object(error) => matches!(error, NotFound | Ambiguous | NotADirectory | NotAFile | NotACommit),
             Self::Fault(_) => false,
         }
-    }
-
-    pub(super) fn interrupted(error: &JoinError) -> Self {
-        Self::Fault(Fault::Internal(format!("reading objects was interrupted: {error}")))
     }
 }
 

@@ -204,5 +204,5 @@ impl Browser {
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, BrowseError> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| BrowseError::interrupted(&error))
+    Ok(crate::blocking::blocking("reading a repository", work).await?)
 }

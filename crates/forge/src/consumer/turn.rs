@@ -1,12 +1,12 @@
 //! One consumer's progress through the log, in batches.
 
 use super::Shared;
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, lease};
 use abide_core::failpoint;
+use abide_store::Tx;
 use abide_store::consumers::{self, Failure, Progress};
 use abide_store::events::{self, Numbered};
 use abide_store::leases::{self, Lease};
-use abide_store::{StoreError, Tx};
 use std::time::Duration;
 
 /// Events per transaction. On SQLite nobody else writes meanwhile.
@@ -172,12 +172,10 @@ impl Reader {
 
     /// Releases the lease.
     pub(super) async fn rest(self, forge: &Forge) {
-        if let Some(lease) = self.lease {
-            let released: Result<(), StoreError> =
-                forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
-            if let Err(error) = released {
-                tracing::debug!(%error, "cannot release a consumer's lease; it expires");
-            }
+        if let Some(lease) = self.lease
+            && let Err(error) = lease::release(forge, lease).await
+        {
+            tracing::debug!(%error, "cannot release a consumer's lease; it expires");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Checks whether repositories have all objects that their refs need, and finds missing ones elsewhere.
 
 use super::{Depth, Findings};
+use crate::blocking::blocking;
 use crate::disk::{Writer, ensure_room_for};
 use crate::git::push::incoming_key;
 use crate::{Fault, Forge};
@@ -153,7 +154,7 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
     for source in relatives(forge, repo).await? {
         let from = forge.layout().repo(source);
         let (looked_at, wanted) = (from.clone(), missing.clone());
-        let here = tokio::task::spawn_blocking(move || integrity::present(&looked_at, &wanted)).await;
+        let here = blocking("the search for objects", move || integrity::present(&looked_at, &wanted)).await;
         let Ok(Ok(here)) = here else { continue };
         let found: Vec<Oid> = missing.iter().zip(here).filter(|(_, here)| *here).map(|(oid, _)| *oid).collect();
         if found.is_empty() {

@@ -74,7 +74,7 @@ pub async fn admit(
 async fn waits(forge: &Forge, locator: &RepoLocator) -> Result<bool, Fault> {
     let RepoLocator::Nostr { owner, identifier } = locator else { return Ok(false) };
     let mut conn = forge.store().read().await?;
-    if nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await?.is_some() {
+    if nostr::repos::id_of(&mut conn, owner.as_bytes(), identifier).await?.is_some() {
         return Ok(false);
     }
     let entry = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await?;

@@ -1,14 +1,13 @@
 //! Repository maintenance: merges small packs, packs refs, writes bitmaps and the commit-graph.
 
-use super::push::apply::{heartbeat, release};
+use crate::blocking::blocking;
 use crate::disk::{Writer, ensure_room_for};
 use crate::jobs::{self, Job, JobError, Kind};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, lease};
 use abide_core::RepoId;
 use abide_git::{GitError, maintain};
 use abide_macros::boxed;
 use abide_nostr::grasp::quota::REPOSITORY_BYTES;
-use abide_store::leases::{self, Lease};
 use abide_store::nostr::quotas;
 use abide_store::repos::pushes::{self, Push};
 use abide_store::{StoreError, Tx, repos};
@@ -39,20 +38,10 @@ pub(crate) fn lease_name(id: RepoId) -> String {
 /// Runs maintenance on one repository. Objects need no lock; refs are packed under the push lease.
 #[boxed]
 pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
-    let Some(lease) = take(forge, lease_name(id)).await? else { return Ok(()) };
-    let tidied = tokio::select! {
-        tidied = tidy(forge, id) => tidied,
-        lost = heartbeat(forge, &lease) => Err(lost),
-    };
-    release(forge, Some(lease)).await?;
+    let Some(held) = lease::take(forge, &lease_name(id)).await? else { return Ok(()) };
+    let tidied = lease::keep(forge, &held, tidy(forge, id)).await;
+    lease::release(forge, held).await?;
     tidied
-}
-
-async fn take(forge: &Forge, name: String) -> Result<Option<Lease>, Fault> {
-    let input = (name, forge.node().holder().to_owned(), forge.settings().git.lease_ttl);
-    let lease: Result<Option<Lease>, StoreError> =
-        forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
-    Ok(lease?)
 }
 
 async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
@@ -96,19 +85,18 @@ async fn write_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreErro
 /// Runs a blocking inspection of a directory.
 async fn looked<T: Send + 'static>(dir: &Path, look: fn(&Path) -> Result<T, GitError>) -> Result<T, Fault> {
     let dir = dir.to_owned();
-    let looked = tokio::task::spawn_blocking(move || look(&dir)).await;
-    Ok(looked.map_err(|error| Fault::Internal(format!("looking into a repository was interrupted: {error}")))??)
+    Ok(blocking("measuring a repository", move || look(&dir)).await??)
 }
 
 /// Packs refs if no push is running; otherwise the next maintenance run does.
 async fn pack_refs(forge: &Forge, id: RepoId) -> Result<(), Fault> {
-    let Some(lease) = take(forge, pushes::lease_name(id)).await? else { return Ok(()) };
+    let Some(held) = lease::take(forge, &pushes::lease_name(id)).await? else { return Ok(()) };
     // Packing moves refs between files without changing them, so the generation stays.
     let packed = match pushes::running_of(&mut *forge.store().read().await?, id).await?.is_empty() {
         true => maintain::pack_refs(forge.git(), &forge.layout().repo(id)).await,
         false => Ok(()),
     };
-    release(forge, Some(lease)).await?;
+    lease::release(forge, held).await?;
     Ok(packed?)
 }
 

@@ -8,7 +8,7 @@
 use super::push::authority::SignedPushes;
 use super::push::{Brought, brought, finish, first_default};
 use crate::emit::Who;
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, lease};
 use abide_core::{PushId, RepoId};
 use abide_git::{RefsMatch, incoming, locks, reftx};
 use abide_macros::boxed;
@@ -44,17 +44,9 @@ pub async fn all(forge: &Forge) -> Result<u64, Fault> {
 
 /// Takes the lease of one repository and reconciles it; `false` if another holder has the lease.
 async fn repo(forge: &Forge, repo: RepoId) -> Result<bool, Fault> {
-    let input = (pushes::lease_name(repo), forge.node().holder().to_owned(), forge.settings().git.lease_ttl);
-    let lease: Option<Lease> = forge
-        .store()
-        .write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl)))
-        .await
-        .map_err(|error: StoreError| Fault::from(error))?;
-    let Some(lease) = lease else { return Ok(false) };
-    let result = under_lease(forge, &lease, repo).await;
-    let released: Result<(), StoreError> =
-        forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
-    forge.lease_freed().notify_waiters();
+    let Some(held) = lease::take(forge, &pushes::lease_name(repo)).await? else { return Ok(false) };
+    let result = under_lease(forge, &held, repo).await;
+    let released = lease::release(forge, held).await;
     result?;
     released?;
     Ok(true)

@@ -3,6 +3,7 @@
 //! The generation comes with the repository's row, which every request loads anyway, so a cached snapshot is correct on
 //! every node. It is kept only if the generation was even (no ref was moving) and the same before and after the read.
 
+use crate::blocking::blocking;
 use crate::{Fault, Forge};
 use abide_core::{RefName, RepoId};
 use abide_git::{Head, Snapshot, bare};
@@ -142,18 +143,19 @@ pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
     super::ensure_directory(forge, repo).await?;
     let dir = forge.layout().repo(repo.id);
     let read_from = dir.clone();
-    let mut snapshot = tokio::task::spawn_blocking(move || Snapshot::read(&read_from))
-        .await
-        .map_err(|error| Fault::Internal(format!("reading refs was interrupted: {error}")))??;
+    let mut snapshot = blocking("reading refs", move || Snapshot::read(&read_from)).await??;
+    let now = repos::ref_state(&mut *forge.store().read().await?, repo.id).await?;
     let wanted = Head::Symbolic(repo.default_branch.as_str().into());
     if snapshot.head != wanted {
-        // HEAD follows the database; a crash between the two leaves it behind.
-        bare::set_head(&dir, &repo.default_branch).await?;
+        // HEAD follows the database; a crash between the two leaves it behind. A row that was read before the default
+        // branch changed must not move HEAD back.
+        if now.as_ref().is_some_and(|now| now.default_branch == repo.default_branch) {
+            bare::set_head(&dir, &repo.default_branch).await?;
+        }
         snapshot.head = wanted;
     }
     let snapshot = Arc::new(snapshot);
-    let now = repos::generation(&mut *forge.store().read().await?, repo.id).await?;
-    let steady = repo.refs_generation % 2 == 0 && now == Some(repo.refs_generation);
+    let steady = repo.refs_generation % 2 == 0 && now == Some(repo.ref_state());
     if steady {
         Snapshots::of(forge).put(repo, snapshot.clone());
     }

@@ -7,7 +7,7 @@
 use super::authority::BySignature;
 use super::context::{GraspContext, Stage};
 use super::promote::{self, Promotion};
-use super::push::{Decision, Order, Plan, RepoCoordinate, View, decide};
+use super::push::{Decision, Order, Plan, RepoCoordinate, View, decide_in};
 use super::quota::{Paying, Strangers, Weighing, give_back, weigh};
 use super::{arrived, attached};
 use crate::context::standing::Standing;
@@ -17,7 +17,7 @@ use crate::git::push::apply::{self, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::git::snapshots;
 use crate::relay::{Relay, readable};
-use crate::{Caller, Fault, Forge};
+use crate::{Caller, Fault, Forge, lease};
 use abide_core::{Oid, RefName, RepoId, failpoint};
 use abide_git::{Client, Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
 use abide_nostr::grasp::align::usual_head;
@@ -25,8 +25,7 @@ use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::StoreError;
 use abide_store::accounts::user_keys;
-use abide_store::leases::{self, Lease};
-use abide_store::nostr::{self, purgatory};
+use abide_store::leases::Lease;
 use abide_store::repos::Repo;
 use abide_store::repos::{self, pushes};
 use std::net::IpAddr;
@@ -54,6 +53,15 @@ pub(crate) enum Objects {
     Received(String, Connected),
     /// In another repository of this server.
     Of(RepoId, Vec<Oid>),
+}
+
+/// The repository to align, as its caller loaded it. A change since then is noticed under the lease.
+#[derive(Debug, Clone)]
+pub(crate) enum Home {
+    /// It has a row.
+    Served(Box<Repo>),
+    /// It waits in purgatory under this reserved id.
+    Waiting(RepoId),
 }
 
 /// Result of an alignment.
@@ -106,34 +114,28 @@ pub(super) async fn client_of(forge: &Forge, key: &PublicKey, from: Option<IpAdd
 /// Carries out an order. Once begun, it runs to its end even if the caller is cancelled.
 pub(crate) async fn align(
     forge: &Forge,
-    coordinate: &RepoCoordinate,
+    (coordinate, home): (&RepoCoordinate, Home),
     order: Order,
     objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
-    let task = run(forge.clone(), coordinate.clone(), order, objects, bringer);
+    let task = run(forge.clone(), (coordinate.clone(), home), order, objects, bringer);
     let ended = forge.tasks().spawn(task).await;
     ended.map_err(|error| Fault::Internal(format!("an alignment's task ended early: {error}")))?
 }
 
 async fn run(
     forge: Forge,
-    coordinate: RepoCoordinate,
+    (coordinate, home): (RepoCoordinate, Home),
     order: Order,
     objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
-    let (owner, identifier) = (coordinate.owner.as_bytes(), &coordinate.identifier);
-    let mut conn = forge.store().read().await?;
-    let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
-    let waiting = purgatory::announcement(&mut conn, owner, identifier).await?.and_then(|entry| entry.repo_id);
-    drop(conn);
     // A pull request that is released looks at no others: whoever released it does, once.
     let brings = matches!(order, Order::Push(_) | Order::State(_)).then(|| coordinate.clone());
-    let aligned = match (repo.filter(Repo::is_live), waiting) {
-        (Some(repo), _) => served(&forge, repo, coordinate, order, objects, bringer).await,
-        (None, Some(id)) => first(&forge, id, coordinate, order, objects, bringer).await,
-        (None, None) => Ok(Aligned::Refused("no announcement: the repository is not announced here".into())),
+    let aligned = match home {
+        Home::Served(repo) => served(&forge, *repo, coordinate, order, objects, bringer).await,
+        Home::Waiting(id) => first(&forge, id, coordinate, order, objects, bringer).await,
     };
     if let (Ok(Aligned::Done), Some(coordinate)) = (&aligned, brings) {
         arrived::release_after(&forge, &coordinate).await;
@@ -162,7 +164,6 @@ async fn served(
             }
         }
     };
-    let repo = repo.id;
     let updates = match &order {
         Order::Push(updates) => updates.clone(),
         _ => Vec::new(),
@@ -224,7 +225,7 @@ pub(super) fn writer(client: Client) -> Writer {
     if client.is_stranger() { Writer::Stranger } else { Writer::Account }
 }
 
-/// Aligns a waiting repository.
+/// Aligns a waiting repository. If it was promoted meanwhile, it is aligned as what it is now.
 async fn first(
     forge: &Forge,
     id: RepoId,
@@ -233,53 +234,49 @@ async fn first(
     mut objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
-    let lease = match take_lease(forge, id).await? {
-        Some(lease) => lease,
-        None => return Ok(Aligned::Refused("the repository is busy with another push; try again in a moment".into())),
+    let Some(lease) = lease::take_patiently(forge, &pushes::lease_name(id)).await? else {
+        return Ok(Aligned::Refused("the repository is busy with another push; try again in a moment".into()));
     };
     let reservation = incoming_key(forge);
     let under = Under { lease: &lease, reservation: &reservation };
-    let built = tokio::select! {
-        built = build(forge, id, &coordinate, &order, &mut objects, &bringer, under) => built,
-        lost = apply::heartbeat(forge, &lease) => Err(lost),
-    };
-    if !matches!(built, Ok(Aligned::Done)) {
+    let building = build(forge, id, &coordinate, &order, &mut objects, &bringer, under);
+    let built = lease::keep(forge, &lease, building).await;
+    if !matches!(built, Ok(Built::Aligned(Aligned::Done))) {
         give_back(forge, &reservation).await;
         if repos::by_id(&mut *forge.store().read().await?, id, None).await?.is_none() {
             bare::remove_repo(forge.layout(), id).await?;
         }
-        apply::release(forge, Some(lease)).await?;
+        lease::release(forge, lease).await?;
     }
     forge.lease_freed().notify_waiters();
+    let aligned = match built {
+        Ok(Built::Promoted(repo)) => return served(forge, *repo, coordinate, order, objects, bringer).await,
+        Ok(Built::Aligned(aligned)) => Ok(aligned),
+        Err(fault) => Err(fault),
+    };
     if let Objects::Received(_, objects) = objects {
         forge.tasks().spawn(async move { drop(objects.discard().await) });
     }
-    if let Ok(Aligned::Done) = built {
+    if let Ok(Aligned::Done) = aligned {
         // The sweep readmits the PR events that this call leaves.
         let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier, LANE_WAIT).await;
         if let Err(fault) = readmitted {
             tracing::warn!(error = %fault, "cannot serve pull requests that waited for a repository; the sweep retries");
         }
     }
-    built
+    aligned
 }
 
-async fn take_lease(forge: &Forge, id: RepoId) -> Result<Option<Lease>, Fault> {
-    let deadline = tokio::time::Instant::now() + forge.settings().git.lease_wait;
-    loop {
-        let input = (pushes::lease_name(id), forge.node().holder().to_owned(), forge.settings().git.lease_ttl);
-        let taken: Result<Option<Lease>, StoreError> =
-            forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
-        match taken? {
-            Some(lease) => return Ok(Some(lease)),
-            None if tokio::time::Instant::now() >= deadline => return Ok(None),
-            None => {
-                tokio::select! {
-                    () = forge.lease_freed().notified() => {}
-                    () = tokio::time::sleep(Duration::from_millis(100)) => {}
-                }
-            }
-        }
+/// Result of building a waiting repository.
+enum Built {
+    Aligned(Aligned),
+    /// Another push has promoted the repository; nothing was done.
+    Promoted(Box<Repo>),
+}
+
+impl Built {
+    fn refused(reason: impl Into<String>) -> Self {
+        Self::Aligned(Aligned::Refused(reason.into()))
     }
 }
 
@@ -300,17 +297,20 @@ async fn build(
     objects: &mut Objects,
     bringer: &Bringer,
     Under { lease, reservation }: Under<'_>,
-) -> Result<Aligned, Fault> {
+) -> Result<Built, Fault> {
     let mut conn = forge.store().read().await?;
     let context =
         GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
     drop(conn);
     let Some(known) = context.of(coordinate.owner) else {
-        return Ok(Aligned::Refused("no announcement: it was withdrawn or has expired; publish it again".into()));
+        return Ok(Built::refused("no announcement: it was withdrawn or has expired; publish it again"));
     };
-    let Stage::Waiting(_, entry) = &known.stage else {
-        // Another task was faster; the repository is served by now.
-        return Ok(Aligned::Nothing);
+    let entry = match &known.stage {
+        Stage::Waiting(_, entry) => entry,
+        Stage::Served(repo) => return Ok(Built::Promoted(repo.clone())),
+        Stage::Beside => {
+            return Ok(Built::refused("no announcement: it no longer lists this server; publish it again"));
+        }
     };
     // Delete the directory of an earlier attempt: no client knows of it.
     bare::remove_repo(forge.layout(), id).await?;
@@ -319,23 +319,24 @@ async fn build(
         Objects::Received(_, objects) => objects.area().map(Path::to_owned).into_iter().collect(),
         Objects::Of(source, _) => vec![forge.layout().repo(*source)],
     };
-    let mut plan = match decide(forge, coordinate, order, &View::of(&Snapshot::empty(), object_dirs)).await? {
+    let view = View::of(&Snapshot::empty(), object_dirs);
+    let mut plan = match decide_in(forge, &context, coordinate, order, &view).await? {
         Decision::Go(plan) => plan,
-        Decision::Nothing => return Ok(Aligned::Nothing),
-        Decision::Refuse(reason) => return Ok(Aligned::Refused(reason)),
+        Decision::Nothing => return Ok(Built::Aligned(Aligned::Nothing)),
+        Decision::Refuse(reason) => return Ok(Built::refused(reason)),
     };
     let Some(event) = readable(&entry.json) else {
         return Err(Fault::Internal("a waiting announcement cannot be read".into()));
     };
     if plan.state.is_none() {
-        return Ok(Aligned::Refused("no authorised state: publish a state (kind 30618) signed by a maintainer".into()));
+        return Ok(Built::refused("no authorised state: publish a state (kind 30618) signed by a maintainer"));
     }
     let comes = plan.updates.iter().filter(|update| !update.is_delete()).map(|update| &update.name);
     let head = plan.signed.head().or_else(|| usual_head(comes)).unwrap_or_else(main_branch);
     bare::init_bare(forge.layout(), id, &head).await?;
     let dir = forge.layout().repo(id);
     if let Some(reason) = fill(forge, &dir, objects, &plan, bringer.client).await? {
-        return Ok(Aligned::Refused(reason));
+        return Ok(Built::refused(reason));
     }
     let (owner, from, paying) = (coordinate.owner, bringer.ip, &bringer.paying);
     let (objects, more) = (dir.join("objects"), REPOSITORY_BYTES);
@@ -346,18 +347,18 @@ async fn build(
             Strangers::of(forge).add_repo();
         }
         Ok(None) => {}
-        Err(refusal) => return Ok(Aligned::Refused(refusal.reason.into_owned())),
+        Err(refusal) => return Ok(Built::refused(refusal.reason)),
     }
     if !bringer.standing.holds(forge).await? {
-        return Ok(Aligned::Refused(REVOKED.into()));
+        return Ok(Built::refused(REVOKED));
     }
     match reftx::update_refs(forge.git(), &dir, &plan.updates).await {
         Ok(()) => {}
-        Err(RefTxError::Conflict { name, kind }) => return Ok(Aligned::Refused(format!("{name}: {kind}"))),
+        Err(RefTxError::Conflict { name, kind }) => return Ok(Built::refused(format!("{name}: {kind}"))),
         Err(RefTxError::Git(error)) => return Err(error.into()),
     }
     failpoint::hit(failpoint::PROMOTE_BUILT);
-    promote(
+    let promoted = promote(
         forge,
         Promotion {
             settings: forge.settings().grasp.clone(),
@@ -375,8 +376,8 @@ async fn build(
             actor: plan.actor,
             ip: bringer.ip.map(|ip| ip.to_string()),
         },
-    )
-    .await
+    );
+    Ok(Built::Aligned(promoted.await?))
 }
 
 /// Moves objects into a new repository after proving that every ref is complete. Returns the reason if that fails.

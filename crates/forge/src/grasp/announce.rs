@@ -154,10 +154,7 @@ struct Here {
 async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
     let (owner, identifier) = (unit.event.pubkey.to_bytes(), unit.announcement.identifier.as_str());
     let entry = purgatory::lock_announcement(tx, &owner, identifier).await?;
-    let repo = match nostr::repos::by_coordinate(tx, &owner, identifier, None).await? {
-        Some(repo) => repos::lock(tx, repo.id, None).await?,
-        None => None,
-    };
+    let repo = nostr::repos::lock(tx, &owner, identifier).await?;
     let kept = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, &owner, identifier).await?;
     let rank =
         |id: [u8; 32], at: i64| Rank { created_at: u64::try_from(at).unwrap_or(0), id: EventId::from_byte_array(id) };

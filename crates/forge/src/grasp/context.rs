@@ -1,5 +1,6 @@
 //! All announcements and states of one identifier, and who may sign for which repository.
 
+use super::align::Home;
 use crate::circle::{Circle, Counting, announcement};
 use crate::relay::{Signers, apart, bytes_of, readable};
 use crate::{Fault, GraspSettings};
@@ -59,6 +60,15 @@ impl Announced {
         match &self.stage {
             Stage::Served(repo) => Some(repo.id),
             Stage::Waiting(id, _) => Some(*id),
+            Stage::Beside => None,
+        }
+    }
+
+    /// The repository as an alignment takes it; `None` for one that has no directory here.
+    pub(super) fn home(&self) -> Option<Home> {
+        match &self.stage {
+            Stage::Served(repo) => Some(Home::Served(repo.clone())),
+            Stage::Waiting(id, _) => Some(Home::Waiting(*id)),
             Stage::Beside => None,
         }
     }

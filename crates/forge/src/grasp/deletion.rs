@@ -18,7 +18,7 @@ use abide_store::Tx;
 use abide_store::nostr::events::{Found, deleted};
 use abide_store::nostr::purgatory::{self, prs as pr_events};
 use abide_store::nostr::{self};
-use abide_store::repos::{self, purges};
+use abide_store::repos::purges;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,8 +221,7 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
     after.covered += 1;
     if found.kind == kinds::ANNOUNCEMENT
         && let Some(slot) = slot(&event)
-        && let Some(repo) = nostr::repos::by_coordinate(tx, &found.pubkey, &slot.identifier, None).await?
-        && let Some(repo) = repos::lock(tx, repo.id, None).await?
+        && let Some(repo) = nostr::repos::lock(tx, &found.pubkey, &slot.identifier).await?
     {
         if repo.is_live() {
             let who = Who { user: Some(repo.owner_id), ip: None };

@@ -4,6 +4,7 @@ use super::context::{GraspContext, Stage};
 use super::signed::Signed;
 use super::spread::targets;
 use super::status::known_pr_event;
+use crate::blocking::blocking;
 use crate::git::snapshots;
 use crate::relay::is_suspended;
 use crate::{Fault, Forge};
@@ -108,19 +109,20 @@ impl View {
 
     /// The objects out of `oids` that are present.
     pub(super) async fn present(&self, oids: HashSet<Oid>) -> Result<HashSet<Oid>, Fault> {
-        let object_dirs = self.object_dirs.clone();
-        let looked = tokio::task::spawn_blocking(move || {
-            let mut found = HashSet::new();
-            for dir in &object_dirs {
-                found.extend(read::present(dir, oids.iter().copied())?);
-            }
-            Ok::<_, abide_git::GitError>(found)
-        });
-        looked
-            .await
-            .map_err(|error| Fault::Internal(format!("looking for objects was interrupted: {error}")))?
-            .map_err(Fault::from)
+        present_in(self.object_dirs.clone(), oids).await
     }
+}
+
+/// The objects out of `oids` that are in one of these repositories.
+pub(super) async fn present_in(object_dirs: Vec<PathBuf>, oids: HashSet<Oid>) -> Result<HashSet<Oid>, Fault> {
+    let search = move || {
+        let mut found = HashSet::new();
+        for dir in &object_dirs {
+            found.extend(read::present(dir, oids.iter().copied())?);
+        }
+        Ok::<_, abide_git::GitError>(found)
+    };
+    Ok(blocking("the search for objects", search).await??)
 }
 
 /// A view with the answers to all questions that a decision may ask.
@@ -171,14 +173,28 @@ pub(crate) async fn decide(
     order: &Order,
     view: &View,
 ) -> Result<Decision, Fault> {
-    if let Order::Push(updates) = order {
-        return decide_again(sort_push(forge, coordinate, updates, view).await?);
-    }
+    let context = context_of(forge, coordinate).await?;
+    decide_in(forge, &context, coordinate, order, view).await
+}
+
+/// All announcements and states of a repository's identifier, as its owner sees them.
+async fn context_of(forge: &Forge, coordinate: &RepoCoordinate) -> Result<GraspContext, Fault> {
     let mut conn = forge.store().read().await?;
-    let context =
-        GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
-    drop(conn);
-    if let Err(refusal) = takes_changes(&context, coordinate) {
+    GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await
+}
+
+/// As [`decide`], over a context that was just loaded.
+pub(super) async fn decide_in(
+    forge: &Forge,
+    context: &GraspContext,
+    coordinate: &RepoCoordinate,
+    order: &Order,
+    view: &View,
+) -> Result<Decision, Fault> {
+    if let Order::Push(updates) = order {
+        return decide_again(sort_in(forge, context, coordinate, updates, view).await?);
+    }
+    if let Err(refusal) = takes_changes(context, coordinate) {
         // The ref of a deleted PR event is removed even if the owner is suspended.
         let goes = matches!(order, Order::Forget(_)) && refusal == PushRefusal::OwnerSuspended;
         if !goes {
@@ -264,11 +280,17 @@ pub(crate) async fn sort_push(
     updates: &[RefUpdate],
     view: &View,
 ) -> Result<Sorted, Fault> {
-    let mut conn = forge.store().read().await?;
-    let context =
-        GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
-    drop(conn);
-    if let Err(refusal) = takes_changes(&context, coordinate) {
+    sort_in(forge, &context_of(forge, coordinate).await?, coordinate, updates, view).await
+}
+
+async fn sort_in(
+    forge: &Forge,
+    context: &GraspContext,
+    coordinate: &RepoCoordinate,
+    updates: &[RefUpdate],
+    view: &View,
+) -> Result<Sorted, Fault> {
+    if let Err(refusal) = takes_changes(context, coordinate) {
         return Ok(Sorted::refuse_all(updates, &refusal));
     }
     let commands = sort(updates);
@@ -279,7 +301,7 @@ pub(crate) async fn sort_push(
     for update in &commands.events {
         judge_event_ref(forge, (coordinate, serves), update, view, &mut plan, &mut sorted).await?;
     }
-    match follow_state(forge, coordinate, &context, &commands.state, view, &mut plan).await? {
+    match follow_state(forge, coordinate, context, &commands.state, view, &mut plan).await? {
         Ok(()) => sorted.allowed.extend(commands.state),
         Err(reason) => sorted.refused.extend(commands.state.into_iter().map(|update| (update.name, reason.clone()))),
     }

@@ -2,6 +2,7 @@
 
 use super::Halt;
 use super::signed::Signed;
+use crate::blocking::blocking;
 use crate::throttle::owns_too_many;
 use crate::{Fault, Forge, disk};
 use abide_core::admission::Network;
@@ -482,6 +483,5 @@ pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Ne
 
 /// Size of the objects in a directory, in bytes.
 pub(crate) async fn measure(objects: PathBuf) -> Result<u64, Fault> {
-    let measured = tokio::task::spawn_blocking(move || disk_usage(&objects)).await;
-    Ok(measured.map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??)
+    Ok(blocking("measuring a push", move || disk_usage(&objects)).await??)
 }

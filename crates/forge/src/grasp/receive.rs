@@ -2,7 +2,7 @@
 //! state, an event ref by its event. A refused ref does not affect the others, unless the client asked for an atomic
 //! push.
 
-use super::align::{Aligned, Bringer, Objects, align};
+use super::align::{Aligned, Bringer, Home, Objects, align};
 use super::arrived;
 use super::aside::{self, Kept};
 use super::push::{Order, RepoCoordinate, Sorted, View, Waits, raise, sort_push};
@@ -21,6 +21,7 @@ use abide_git::{Connected, ReceiveLimits, bare};
 use abide_nostr::git::PrEvent;
 use abide_nostr::grasp::push::{event_of, ref_of};
 use abide_nostr::{Event, EventId, PublicKey};
+use abide_store::repos::Repo;
 use std::net::IpAddr;
 
 const FULL: &str = "too many commits are waiting for their events; publish the event first, then push";
@@ -38,6 +39,7 @@ pub(super) async fn run(
     let target = PushTarget {
         coordinate,
         id,
+        repo,
         ip: caller.ip,
         client: caller.client(),
         transport: transport.as_str(),
@@ -87,6 +89,8 @@ pub(super) async fn run(
 struct PushTarget<'a> {
     coordinate: &'a RepoCoordinate,
     id: RepoId,
+    /// `None` while it waits in purgatory.
+    repo: Option<&'a Repo>,
     ip: Option<IpAddr>,
     /// Client for git's slots.
     client: abide_git::Client,
@@ -95,6 +99,10 @@ struct PushTarget<'a> {
 }
 
 impl PushTarget<'_> {
+    fn home(&self) -> Home {
+        self.repo.map_or(Home::Waiting(self.id), |repo| Home::Served(Box::new(repo.clone())))
+    }
+
     fn bringer(&self) -> Bringer {
         Bringer {
             transport: self.transport,
@@ -360,7 +368,8 @@ fn uncertain(fault: &Fault) -> String {
 /// Aligns the repository, and every other that the same state governs.
 async fn follow(forge: &Forge, target: &PushTarget<'_>, updates: Vec<RefUpdate>, part: Part) -> Result<Aligned, Fault> {
     let objects = part.objects.map_or(Objects::Here, |objects| Objects::Received(part.key, objects));
-    let aligned = align(forge, target.coordinate, Order::Push(updates), objects, target.bringer()).await?;
+    let site = (target.coordinate, target.home());
+    let aligned = align(forge, site, Order::Push(updates), objects, target.bringer()).await?;
     if aligned == Aligned::Done {
         let RepoCoordinate { owner, identifier } = target.coordinate;
         if let Err(fault) = settle_others(forge, identifier, *owner, target.client).await {

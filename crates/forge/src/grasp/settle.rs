@@ -1,7 +1,7 @@
 //! Examines again everything that waits for one identifier: git data that came to one repository may complete a state
 //! that governs another.
 
-use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of};
+use super::align::{Aligned, Bringer, Home, JOB_WAIT, Objects, align, client_of};
 use super::arrived;
 use super::context::{Announced, GraspContext, Stage};
 use super::push::{Order, RepoCoordinate, is_complete, objects_of};
@@ -49,7 +49,7 @@ async fn settle_some(
         let coordinate = RepoCoordinate { owner: step.owner, identifier: identifier.to_owned() };
         let objects = Objects::Of(step.source, objects_of(&step.state).collect());
         let (order, bringer) = (Order::State(Box::new(event)), Bringer::server_for(client));
-        let aligned = align(forge, &coordinate, order, objects, bringer).await?;
+        let aligned = align(forge, (&coordinate, step.home), order, objects, bringer).await?;
         if let Aligned::Refused(reason) = aligned {
             tracing::info!(identifier, repo = step.repo.get(), reason, "cannot align a repository to a state");
         }
@@ -119,6 +119,7 @@ async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
 
 struct Step {
     repo: RepoId,
+    home: Home,
     owner: PublicKey,
     state: RepoState,
     source: RepoId,
@@ -132,11 +133,11 @@ async fn next(
     client: Client,
 ) -> Result<Option<Step>, Fault> {
     for known in context.announced.iter().filter(|known| !known.is_archived()) {
-        let Some(repo) = known.repo_id() else { continue };
+        let (Some(repo), Some(home)) = (known.repo_id(), known.home()) else { continue };
         for state in in_order(context, known.owner()) {
             let Some(source) = source(forge, context, known, &state, client).await? else { continue };
             if !tried.contains(&(repo, state.rank.id)) && !is_there(forge, context, known, &state).await? {
-                return Ok(Some(Step { repo, owner: known.owner(), state, source }));
+                return Ok(Some(Step { repo, home, owner: known.owner(), state, source }));
             }
             // This is the newest state that can be followed; it supersedes the older ones.
             break;

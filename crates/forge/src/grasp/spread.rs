@@ -7,7 +7,7 @@
 //! PR event, or none. The event is stored with the first repository's ref. The others follow at once, and a job that is
 //! queued with the event finishes them after a failure.
 
-use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
+use super::align::{Aligned, Bringer, Home, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Decision, Order, RepoCoordinate, View, decide};
 use super::quota::{self, Payer, Strangers, give_back, measure};
 use super::{attached, pr_event};
@@ -21,7 +21,7 @@ use abide_core::policy::can_push_by_events;
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Client, Connected, GitError, Incoming};
 use abide_nostr::git::{Coordinate, ObjectId, PrEvent};
-use abide_nostr::grasp::event::Home;
+use abide_nostr::grasp::event::Home as Named;
 use abide_nostr::grasp::push::{PushRefusal, ref_of};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId, PublicKey};
@@ -44,11 +44,18 @@ pub(crate) struct Target {
     pub repo: Repo,
 }
 
+impl Target {
+    /// The repository as an alignment takes it.
+    fn site(&self) -> (&RepoCoordinate, Home) {
+        (&self.coordinate, Home::Served(Box::new(self.repo.clone())))
+    }
+}
+
 /// The repositories named by a PR event that take its commit, and the state of the named repositories as a whole.
-pub(crate) async fn targets(forge: &Forge, named: &[Coordinate]) -> Result<(Vec<Target>, Home), Fault> {
+pub(crate) async fn targets(forge: &Forge, named: &[Coordinate]) -> Result<(Vec<Target>, Named), Fault> {
     let mut conn = forge.store().read().await?;
     let signers = Signers::load(&mut conn, named.iter().map(|address| address.author)).await?;
-    let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
+    let (mut found, mut home) = (Vec::<Target>::new(), Named::Missing);
     for address in named {
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
@@ -59,14 +66,14 @@ pub(crate) async fn targets(forge: &Forge, named: &[Coordinate]) -> Result<(Vec<
                 .await?
                 .is_some_and(|entry| entry.repo_id.is_some());
         let one = match &repo {
-            None if !waits => Home::Missing,
-            _ if signers.is_suspended(&address.author) => Home::Suspended,
-            None => Home::Waiting,
-            Some(repo) if can_push_by_events(&repo.facts()).is_allowed() => Home::Open,
-            Some(_) => Home::Archived,
+            None if !waits => Named::Missing,
+            _ if signers.is_suspended(&address.author) => Named::Suspended,
+            None => Named::Waiting,
+            Some(repo) if can_push_by_events(&repo.facts()).is_allowed() => Named::Open,
+            Some(_) => Named::Archived,
         };
         home = home.max(one);
-        let repo = repo.filter(|_| one == Home::Open);
+        let repo = repo.filter(|_| one == Named::Open);
         found.extend(repo.map(|repo| Target { coordinate: RepoCoordinate::from(address), repo }));
     }
     found.sort_by_key(|target| target.repo.id);
@@ -253,7 +260,7 @@ async fn write<'a>(
 ) -> Result<Written, Fault> {
     let (mut served, mut late) = (false, false);
     for (target, objects) in targets {
-        match align(forge, &target.coordinate, order.clone(), objects, bringer.clone()).await {
+        match align(forge, target.site(), order.clone(), objects, bringer.clone()).await {
             Ok(Aligned::Done | Aligned::Nothing) => served = true,
             Ok(Aligned::Refused(reason)) if !served => return Ok(Written::None(reason)),
             Err(fault) if !served => return Err(fault),
@@ -398,7 +405,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     }
     let mut late = None;
     for (target, objects) in ready.into_iter().zip(staged) {
-        let aligned = align(forge, &target.coordinate, order.clone(), objects, bringer.clone()).await?;
+        let aligned = align(forge, target.site(), order.clone(), objects, bringer.clone()).await?;
         if let Aligned::Refused(reason) = aligned {
             log_delay(target, &reason);
             late = Some(reason);
@@ -415,8 +422,12 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
 
 /// Removes the ref of a deleted PR event from the repositories that it named.
 pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Coordinate]) -> Result<(), Fault> {
-    for address in named {
-        align(forge, &RepoCoordinate::from(address), Order::Forget(*id), Objects::Here, Bringer::server()).await?;
+    for coordinate in named.iter().map(RepoCoordinate::from) {
+        let (owner, identifier) = (coordinate.owner.as_bytes(), &coordinate.identifier);
+        let repo = nostr::repos::by_coordinate(&mut *forge.store().read().await?, owner, identifier, None).await?;
+        let Some(repo) = repo else { continue };
+        let home = Home::Served(Box::new(repo));
+        align(forge, (&coordinate, home), Order::Forget(*id), Objects::Here, Bringer::server()).await?;
     }
     Ok(())
 }

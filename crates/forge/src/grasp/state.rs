@@ -1,7 +1,7 @@
 //! Admission of signed states.
 
 use super::align::{Aligned, Bringer, LANE_WAIT, Objects, align, client_of};
-use super::context::{GraspContext, Stage};
+use super::context::{Announced, GraspContext, Stage};
 use super::push::{Order, RepoCoordinate, is_complete, objects_of};
 use super::quota::Allowance;
 use super::settle::{self, settle_after};
@@ -137,12 +137,13 @@ async fn serve(
     let mut stored = false;
     for owner in owners {
         let coordinate = RepoCoordinate { owner, identifier: state.identifier.as_str().to_owned() };
+        let Some(home) = context.of(owner).and_then(Announced::home) else { continue };
         let objects = match complete(&owner) {
             true => Objects::Here,
             false => Objects::Of(source, objects_of(state).collect()),
         };
         let order = Order::State(Box::new(event.clone()));
-        match align(forge, &coordinate, order, objects, Bringer::server_for(sender.client)).await {
+        match align(forge, (&coordinate, home), order, objects, Bringer::server_for(sender.client)).await {
             Ok(Aligned::Done | Aligned::Nothing) => stored = true,
             Ok(Aligned::Refused(reason)) => tracing::info!(reason, "cannot align a repository to a new state"),
             // The state is stored: the job that settles the identifier tries again.

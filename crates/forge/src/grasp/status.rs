@@ -1,18 +1,18 @@
 //! Reports why an event or a repository waits.
 
 use super::context::{self, GraspContext, Stage};
-use super::push::objects_of;
+use super::push::{objects_of, present_in};
 use crate::relay::{LITTLE, bytes_of, readable};
 use crate::threads::Governed;
 use crate::{Caller, Fault, Forge, GraspSettings, browse};
 use abide_core::{RepoId, Timestamp};
-use abide_git::{Client, read};
+use abide_git::Client;
 use abide_macros::boxed;
 use abide_nostr::git::{ObjectId, PrEvent};
 use abide_nostr::grasp::push::KnownEvent;
 use abide_nostr::{Event, EventId, PublicKey, nip19};
 use abide_store::nostr::{self, purgatory};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub use abide_store::nostr::purgatory::Totals;
@@ -228,7 +228,7 @@ async fn waiting_states(
     let mut states = Vec::new();
     for (row, said) in rows.iter().zip(context::read(settings, texts, context::said).await?) {
         let Some(said) = said else { continue };
-        let here = here(object_dirs(said.state.author), objects_of(&said.state).collect()).await?;
+        let here = present_in(object_dirs(said.state.author), objects_of(&said.state).collect()).await?;
         let lacking = |id: &ObjectId| id.sha1().is_none_or(|oid| !here.contains(&oid));
         let missing: Vec<_> = said.state.refs.iter().filter(|(_, id)| lacking(id)).collect();
         states.push(WaitingState {
@@ -272,18 +272,6 @@ pub async fn pr_events(
 
 fn npub(key: [u8; 32]) -> String {
     nip19::npub(&PublicKey::from_byte_array(key))
-}
-
-/// Which of these objects are in one of these repositories.
-async fn here(object_dirs: Vec<PathBuf>, oids: Vec<abide_core::Oid>) -> Result<HashSet<abide_core::Oid>, Fault> {
-    let looked = tokio::task::spawn_blocking(move || {
-        let mut found = HashSet::new();
-        for dir in &object_dirs {
-            found.extend(read::present(dir, oids.iter().copied())?);
-        }
-        Ok::<_, abide_git::GitError>(found)
-    });
-    Ok(looked.await.map_err(|error| Fault::Internal(format!("looking for objects was interrupted: {error}")))??)
 }
 
 /// Everything that waits, for the operator.

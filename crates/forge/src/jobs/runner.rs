@@ -1,7 +1,7 @@
 //! Job runner: a few workers that claim due jobs under a hold, which they renew.
 
 use super::{Job, JobError, handle};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, hold};
 use abide_core::Timestamp;
 use abide_macros::boxed;
 use abide_store::{StoreError, jobs};
@@ -95,15 +95,8 @@ pub(super) async fn run_one(forge: &Forge, job: &Job, stop: &CancellationToken) 
 
 /// Renews the hold; returns only if it was lost.
 async fn keep(forge: &Forge, job: &Job) {
-    loop {
-        tokio::time::sleep(HOLD / 3).await;
-        let kept: Result<bool, StoreError> =
-            forge.store().write(job.clone(), |tx, job| Box::pin(jobs::renew(tx, job, HOLD))).await;
-        if matches!(kept, Ok(false)) {
-            tracing::warn!(job = job.id, "a job was taken over by another runner");
-            return;
-        }
-    }
+    hold::keep(HOLD, || forge.store().write(job.clone(), |tx, job| Box::pin(jobs::renew(tx, job, HOLD)))).await;
+    tracing::warn!(job = job.id, "a job was taken over by another runner");
 }
 
 async fn end(forge: &Forge, job: &Job, outcome: &Result<(), JobError>) -> Result<(), StoreError> {

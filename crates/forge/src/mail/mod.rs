@@ -7,6 +7,7 @@ pub mod letters;
 mod message;
 mod outbox;
 
+use crate::blocking::blocking;
 use crate::jobs::{self, Job, JobError, Kind};
 use crate::{Fault, Forge, sealed};
 use abide_core::Timestamp;
@@ -167,18 +168,18 @@ fn is_about_us(error: &lettre::transport::smtp::Error) -> bool {
 async fn store(forge: &Forge, job: &Job, message: Message) -> Result<(), DeliveryError> {
     let folder = outbox::folder(forge.layout().data());
     let (at, id) = (job.created_at, job.id);
-    let written = tokio::task::spawn_blocking(move || outbox::write(&folder, at, id, &message.formatted())).await;
+    let written = blocking("writing a mail", move || outbox::write(&folder, at, id, &message.formatted())).await;
     match written {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail could not be written to outbox/: {error}"))),
-        Err(error) => Err(DeliveryError::Later(format!("writing the mail was interrupted: {error}"))),
+        Err(fault) => Err(DeliveryError::Later(fault.to_string())),
     }
 }
 
 /// Removes mails from the outbox that were queued before an instant.
 pub(crate) async fn prune(forge: &Forge, before: Timestamp) {
     let folder = outbox::folder(forge.layout().data());
-    let pruned = tokio::task::spawn_blocking(move || outbox::prune(&folder, before)).await;
+    let pruned = blocking("removing old mails", move || outbox::prune(&folder, before)).await;
     if let Ok(Err(error)) = pruned {
         tracing::warn!(%error, "old mails could not be removed from outbox/");
     }

@@ -1,6 +1,7 @@
 //! Events as rows.
 
 use crate::Fault;
+use crate::blocking::blocking;
 use abide_nostr::event::{self, EventError};
 use abide_nostr::filter::event_tags;
 use abide_nostr::git::{Coordinate, StatusEvent};
@@ -49,8 +50,7 @@ pub(crate) async fn apart<T: Send + 'static>(
     if bytes <= LITTLE {
         return Ok(read());
     }
-    let done = tokio::task::spawn_blocking(read).await;
-    done.map_err(|error| Fault::Internal(format!("reading events was interrupted: {error}")))
+    blocking("reading events", read).await
 }
 
 /// The bytes of these texts.

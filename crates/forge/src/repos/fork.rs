@@ -7,6 +7,7 @@
 
 use super::create::{has_name, made_too_many};
 use crate::attention::watch;
+use crate::blocking::blocking;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::{maintain, snapshots};
 use crate::open::{judge, open_locked, viewer};
@@ -163,9 +164,7 @@ fn wanted(refs: &Snapshot, source: &Repo, default_branch_only: bool) -> Vec<Ref>
 
 async fn ensure_room(forge: &Forge, source: &Repo) -> Result<(), Fault> {
     let dir = forge.layout().repo(source.id);
-    let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
-        .await
-        .map_err(|error| Fault::Internal(format!("measuring a repository was interrupted: {error}")))??;
+    let bytes = blocking("measuring a repository", move || disk_usage(&dir)).await??;
     disk::ensure_room_for(forge, disk::Writer::Account, bytes)
 }
 

@@ -10,7 +10,7 @@ use crate::git::maintain;
 use crate::grasp::life;
 use crate::jobs::JobError;
 use crate::open::open_locked;
-use crate::{Access, Caller, Fault, Forge, GraspSettings};
+use crate::{Access, Caller, Fault, Forge, GraspSettings, lease};
 use abide_core::event::{Payload, RepoHardDeleted, RepoSnapshot};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::Action;
@@ -124,10 +124,7 @@ async fn remove(forge: &Forge, caller: &Caller, id: RepoId, grace: Duration) -> 
         };
         match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {
             Err(LifeError::Busy) if tokio::time::Instant::now() < deadline => {
-                tokio::select! {
-                    () = forge.lease_freed().notified() => {}
-                    () = tokio::time::sleep(Duration::from_millis(100)) => {}
-                }
+                lease::freed(forge).await;
             }
             result => break result?,
         }

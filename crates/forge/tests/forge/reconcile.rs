@@ -41,7 +41,7 @@ async fn abandoned(rig: &Rig) -> (Push, String) {
 
 async fn generation(rig: &Rig, push: &Push) -> i64 {
     let mut conn = rig.store.read().await.expect("readable");
-    repos::generation(&mut conn, push.repo_id).await.expect("readable").expect("there")
+    repos::ref_state(&mut conn, push.repo_id).await.expect("readable").expect("there").generation
 }
 
 async fn push_events(rig: &Rig, push: &Push) -> i64 {

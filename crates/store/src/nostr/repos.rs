@@ -1,7 +1,7 @@
 //! Repositories governed by signed states: look-up by key and identifier.
 
 use crate::nostr::purgatory::Bytes32;
-use crate::repos::{Repo, columns};
+use crate::repos::{self, Repo, columns};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
@@ -23,6 +23,7 @@ statements! {
         WHERE n.identifier = $1 ORDER BY r.id LIMIT $2");
     OF_OWNER = "SELECT n.repo_id FROM repos r JOIN nostr_repos n ON n.repo_id = r.id
         WHERE r.owner_id = $1 AND r.deleted_at IS NULL ORDER BY n.repo_id";
+    ID_OF = "SELECT repo_id FROM nostr_repos WHERE identifier = $2 AND pubkey = $1";
     COORDINATE = "SELECT pubkey, identifier FROM nostr_repos WHERE repo_id = $1";
     USER_OF_KEY = "SELECT id FROM users WHERE npub = $1";
     KEY_OF_USER = "SELECT npub FROM users WHERE id = $1";
@@ -44,6 +45,20 @@ pub async fn by_coordinate(
 ) -> Result<Option<Repo>, StoreError> {
     let row = conn.one(&BY_COORDINATE, params![&pubkey[..], identifier, viewer]).await?;
     row.as_ref().map(Repo::from_row).transpose()
+}
+
+/// Id of the repository of a key and identifier, deleted or not.
+pub async fn id_of(conn: &mut Conn, pubkey: &Bytes32, identifier: &str) -> Result<Option<RepoId>, StoreError> {
+    let row = conn.one(&ID_OF, params![&pubkey[..], identifier]).await?;
+    row.map(|row| row.int("repo_id").map(RepoId::new)).transpose()
+}
+
+/// As [`by_coordinate`] without a viewer, locking the row until the unit ends.
+pub async fn lock(tx: &mut Tx, pubkey: &Bytes32, identifier: &str) -> Result<Option<Repo>, StoreError> {
+    match id_of(tx, pubkey, identifier).await? {
+        Some(id) => repos::lock(tx, id, None).await,
+        None => Ok(None),
+    }
 }
 
 /// Repositories with this identifier and their keys, including deleted ones, by id.

@@ -17,8 +17,8 @@ use abide_core::lifecycle::State;
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoId, RepoName, Timestamp, UserId, UserName};
 
-pub use repo::Repo;
 pub(crate) use repo::address;
+pub use repo::{RefState, Repo};
 
 /// Columns of [`Repo`], without the role.
 macro_rules! columns {
@@ -170,7 +170,7 @@ statements! {
     /// Makes an odd generation even. Only under the repository's lease, when none of its pushes is running.
     GENERATION_SETTLE = "UPDATE repos SET refs_generation = refs_generation + 1
         WHERE id = $1 AND refs_generation % 2 = 1";
-    GENERATION = "SELECT refs_generation FROM repos WHERE id = $1";
+    REF_STATE = "SELECT refs_generation, default_branch FROM repos WHERE id = $1";
     TOUCH_PUSHED = "UPDATE repos SET pushed_at = $2, updated_at = $2 WHERE id = $1";
     SET_SIZE = "UPDATE repos SET size_bytes = $2 WHERE id = $1";
 }
@@ -401,9 +401,9 @@ pub async fn settle_refs(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
     tx.execute(&GENERATION_SETTLE, params![id]).await.map(drop)
 }
 
-/// Current generation.
-pub async fn generation(conn: &mut Conn, id: RepoId) -> Result<Option<i64>, StoreError> {
-    conn.one(&GENERATION, params![id]).await?.map(|row| row.int("refs_generation")).transpose()
+/// Version of the refs and the default branch as they are now; `None` if the repository is gone.
+pub async fn ref_state(conn: &mut Conn, id: RepoId) -> Result<Option<RefState>, StoreError> {
+    conn.one(&REF_STATE, params![id]).await?.as_ref().map(RefState::from_row).transpose()
 }
 
 /// Records that refs moved.

@@ -47,6 +47,20 @@ pub struct Repo {
     pub role: Option<Role>,
 }
 
+/// Version of a repository's refs, and the branch that its HEAD names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefState {
+    /// Even: refs are at rest. Odd: a push is moving them.
+    pub generation: i64,
+    pub default_branch: RefName,
+}
+
+impl RefState {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self { generation: row.int("refs_generation")?, default_branch: row.parsed("default_branch")? })
+    }
+}
+
 impl Repo {
     pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
@@ -98,6 +112,11 @@ impl Repo {
 
     pub fn is_private(&self) -> bool {
         self.facts().is_private()
+    }
+
+    /// Version of its refs and default branch when the row was read.
+    pub fn ref_state(&self) -> RefState {
+        RefState { generation: self.refs_generation, default_branch: self.default_branch.clone() }
     }
 
     /// State for the lifecycle.

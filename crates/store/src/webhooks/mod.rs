@@ -5,6 +5,7 @@
 
 pub mod deliveries;
 
+use crate::holds::{self, expire_holds};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx, leases};
@@ -67,9 +68,7 @@ statements! {
             next_at = CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries
                 WHERE hook_id = $1 AND state IN ('queued', 'sending')) THEN CAST($5 AS BIGINT) END
         WHERE id = $1";
-    /// Expires the holds of processes known to be gone.
-    EXPIRE_OF = "UPDATE webhooks SET expires_at = 0 WHERE expires_at IS NOT NULL AND substr(holder, 1, length($1)) = $1
-        AND holder <> $2";
+    EXPIRE_OF = expire_holds!("webhooks", "expires_at IS NOT NULL");
 }
 
 /// A webhook row.
@@ -254,8 +253,7 @@ async fn begin(tx: &mut Tx, id: HookId, holder: &str, ttl: Duration) -> Result<O
         tx.execute(&IDLE, params![id]).await?;
         return Ok(None);
     };
-    let local = tx.now();
-    let expires_at = leases::now(tx, local).await?.plus(ttl);
+    let expires_at = holds::end(tx, ttl).await?;
     let row = tx.only(&HOLD, params![id, holder, expires_at]).await?;
     Ok(Some(Claim { hook: Hook::from_row(&row)?, delivery, token: row.int("token")? }))
 }
@@ -291,5 +289,5 @@ pub async fn go_on(tx: &mut Tx, claim: &Claim, holder: &str, ttl: Duration) -> R
 
 /// Expires the hold of every sender whose name starts with `prefix`, except this one: those processes are gone.
 pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
-    tx.execute(&EXPIRE_OF, params![prefix, except]).await
+    holds::expire_of(tx, &EXPIRE_OF, prefix, except).await
 }

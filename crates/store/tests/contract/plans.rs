@@ -40,7 +40,7 @@ const HOT: &[Hot] = &[
     hot("transfers", "PENDING_OF_REPO", &["repo_transfers_one_pending"], &["repo_transfers_one_pending"]),
     hot("repos", "BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot("repos", "LOCK", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
-    hot("repos", "GENERATION", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
+    hot("repos", "REF_STATE", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot(
         "users",
         "BY_NAME",

@@ -43,7 +43,7 @@ async fn orphans(world: &World) -> Vec<PushId> {
 }
 
 async fn generation(store: &Store, repo: RepoId) -> i64 {
-    repos::generation(&mut store.read().await.unwrap(), repo).await.unwrap().unwrap()
+    repos::ref_state(&mut store.read().await.unwrap(), repo).await.unwrap().unwrap().generation
 }
 
 #[rstest]

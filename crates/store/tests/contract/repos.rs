@@ -196,7 +196,10 @@ async fn the_generation_is_odd_while_refs_move(#[values(Engine::Sqlite, Engine::
     let id = repo(&world.store, alice, "tool").await;
     let begin = || unit!(world.store, id, |tx, &id| repos::begin_refs(tx, id).await);
     let end = |mine: i64| unit!(world.store, (id, mine), |tx, &(id, mine)| repos::end_refs(tx, id, mine).await);
-    let now = async || repos::generation(&mut world.store.read().await.unwrap(), id).await.unwrap();
+    let now = async || {
+        let found = repos::ref_state(&mut world.store.read().await.unwrap(), id).await.unwrap();
+        found.map(|state| state.generation)
+    };
     assert_eq!(now().await, Some(0));
 
     let first = begin().await.unwrap();
@@ -223,7 +226,7 @@ async fn the_generation_is_odd_while_refs_move(#[values(Engine::Sqlite, Engine::
 
     let of_none = unit!(world.store, (), |tx, _| repos::begin_refs(tx, RepoId::new(404)).await);
     assert!(matches!(of_none.await, Err(StoreError::Missing)));
-    assert_eq!(repos::generation(&mut world.store.read().await.unwrap(), RepoId::new(404)).await.unwrap(), None);
+    assert_eq!(repos::ref_state(&mut world.store.read().await.unwrap(), RepoId::new(404)).await.unwrap(), None);
 }
 
 /// A repository as the property below makes it: visibility, deleted, the roles of two others.

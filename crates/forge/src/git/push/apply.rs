@@ -7,14 +7,14 @@ use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::error::REVOKED;
 use crate::git::{maintain, reconcile, snapshots};
 use crate::jobs::{self, Kind};
-use crate::{Access, Caller, Fault, Forge};
+use crate::{Access, Caller, Fault, Forge, lease};
 use abide_core::event::{self, NoDetails, Payload};
 use abide_core::{RefName, RefUpdate, RepoId, UserId, failpoint, push};
 use abide_git::{Connected, RefTxError, bare, reftx};
 use abide_nostr::grasp::align::Plan as Alignment;
 use abide_store::leases::{self, Lease};
 use abide_store::repos::pushes::{self, Intent, Outcome, Push};
-use abide_store::repos::{self, Repo};
+use abide_store::repos::{self, RefState, Repo};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use std::time::Duration;
 
 /// A push whose objects are here and complete.
 pub(crate) struct Work {
-    pub repo: RepoId,
+    /// The repository as it was opened. The transaction that writes the intent locks its row and decides again.
+    pub repo: Repo,
     pub caller: Caller,
     pub transport: &'static str,
     pub key: String,
@@ -63,11 +64,7 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
     };
     // Counted before it is charged: briefly twice, but never not at all.
     work.authority.begun(&forge, work.reserved.unwrap_or(0));
-    let alive = heartbeat(&forge, &lease);
-    let ended = tokio::select! {
-        ended = apply(&forge, &mut work, &push, &repo, &lease) => ended,
-        lost = alive => Err(lost),
-    };
+    let ended = lease::keep(&forge, &lease, apply(&forge, &mut work, &push, &repo, &lease)).await;
     let (ended, settled) = match ended {
         Err(fault) => match put_right(&forge, &push, &lease, &fault).await {
             // The refs have moved and it is written down: that is what the client hears.
@@ -93,7 +90,7 @@ async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> 
     tracing::error!(error = %fault, push = push.id.get(), repo = push.repo_id.get(), "a push could not be finished");
     match reconcile::one(forge, lease, push).await {
         Ok(outcome) => {
-            if let Err(error) = release(forge, Some(lease.clone())).await {
+            if let Err(error) = lease::release(forge, lease.clone()).await {
                 tracing::warn!(%error, push = push.id.get(), "the lease of a push is left to expire");
             }
             Some(outcome)
@@ -117,7 +114,8 @@ struct Try {
     repo: RepoId,
     caller: Caller,
     intent: Intent,
-    judged: Option<i64>,
+    /// Refs that the plan was judged against; `None`: they were moving.
+    judged: Option<RefState>,
     held: Option<Lease>,
     holder: String,
     ttl: Duration,
@@ -126,18 +124,20 @@ struct Try {
 }
 
 /// Writes the intent under the lease, waiting for another push if necessary. `None` if nothing is left to do.
+///
+/// The row that the push was admitted with is judged as long as its refs did not change; the transaction of the intent
+/// locks and decides again.
 async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lease)>, Fault> {
     let deadline = tokio::time::Instant::now() + forge.settings().git.lease_wait;
     let mut held = None;
     loop {
-        let repo = repos::by_id(&mut *forge.store().read().await?, work.repo, work.caller.user_id()).await?;
-        let Some(repo) = repo else {
-            work.verdicts.refuse_rest("repository not found");
+        if !refresh(forge, work).await? {
+            release(forge, held).await?;
             return Ok(None);
-        };
-        let refs = snapshots::read(forge, &repo).await?;
+        }
+        let refs = snapshots::read(forge, &work.repo).await?;
         let judging = Judging {
-            repo: &repo,
+            repo: &work.repo,
             caller: &work.caller,
             refs: &refs,
             verdicts: &mut work.verdicts,
@@ -154,7 +154,7 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             return Ok(None);
         }
         let intent = Intent {
-            repo_id: work.repo,
+            repo_id: work.repo.id,
             actor: plan.actor,
             transport: work.transport,
             incoming: work.key.clone(),
@@ -162,10 +162,10 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             signed: plan.signed.clone(),
         };
         let one = Try {
-            repo: work.repo,
+            repo: work.repo.id,
             caller: work.caller.clone(),
             intent,
-            judged: refs.generation,
+            judged: refs.generation.map(|_| work.repo.ref_state()),
             held: held.clone(),
             holder: forge.node().holder().to_owned(),
             ttl: forge.settings().git.lease_ttl,
@@ -178,7 +178,7 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
                 return Ok(Some(*started));
             }
             Ok(Begun::Unfinished(lease)) => {
-                reconcile::under_lease(forge, &lease, work.repo).await?;
+                reconcile::under_lease(forge, &lease, work.repo.id).await?;
                 held = Some(lease);
             }
             Err(NotBegun::Busy | NotBegun::Moved) if tokio::time::Instant::now() >= deadline => {
@@ -187,12 +187,7 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
                 return Ok(None);
             }
             Err(NotBegun::Moved) => {}
-            Err(NotBegun::Busy) => {
-                tokio::select! {
-                    () = forge.lease_freed().notified() => {}
-                    () = tokio::time::sleep(Duration::from_millis(100)) => {}
-                }
-            }
+            Err(NotBegun::Busy) => lease::freed(forge).await,
             Err(NotBegun::Access(Access::Fault(Fault::Revoked))) => {
                 release(forge, held).await?;
                 work.verdicts.refuse_all(REVOKED);
@@ -208,10 +203,32 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
     }
 }
 
+/// Loads the row again if its refs changed since it was loaded, which may be long ago: a pack was received meanwhile.
+/// `false`: the repository is gone.
+async fn refresh(forge: &Forge, work: &mut Work) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let now = repos::ref_state(&mut conn, work.repo.id).await?;
+    if now.as_ref() == Some(&work.repo.ref_state()) {
+        return Ok(true);
+    }
+    match repos::by_id(&mut conn, work.repo.id, work.caller.user_id()).await? {
+        Some(repo) => work.repo = repo,
+        None => work.verdicts.refuse_rest("repository not found"),
+    }
+    Ok(now.is_some())
+}
+
+async fn release(forge: &Forge, held: Option<Lease>) -> Result<(), Fault> {
+    match held {
+        Some(lease) => lease::release(forge, lease).await,
+        None => Ok(()),
+    }
+}
+
 /// Proves that every ref to be set is complete in this repository. Objects that a signed state names may have arrived
 /// by another push, so unproved tips are proved here. `false`: something is missing.
 async fn prove(forge: &Forge, work: &mut Work, updates: &[RefUpdate]) -> Result<bool, Fault> {
-    let dir = forge.layout().repo(work.repo);
+    let dir = forge.layout().repo(work.repo.id);
     if updates.iter().all(|update| update.is_delete()) {
         return Ok(true);
     }
@@ -247,39 +264,11 @@ async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
     if repo.refs_generation % 2 != 0 {
         return Ok(Begun::Unfinished(lease));
     }
-    if one.judged != Some(repo.refs_generation) {
+    if one.judged != Some(repo.ref_state()) {
         return Err(NotBegun::Moved);
     }
     let push = pushes::begin(tx, &one.intent, &lease).await?;
     Ok(Begun::Started(Box::new((push, repo, lease))))
-}
-
-pub(crate) async fn release(forge: &Forge, lease: Option<Lease>) -> Result<(), Fault> {
-    if let Some(lease) = lease {
-        forge
-            .store()
-            .write(lease, |tx, lease| Box::pin(async { Ok::<_, Fault>(leases::release(tx, lease).await?) }))
-            .await?;
-        forge.lease_freed().notify_waiters();
-    }
-    Ok(())
-}
-
-/// Renews the lease until dropped; returns only if it was lost.
-pub(crate) async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
-    let ttl = forge.settings().git.lease_ttl;
-    loop {
-        tokio::time::sleep(ttl / 3).await;
-        let renewed: Result<(), StoreError> = forge
-            .store()
-            .write((lease.clone(), ttl), |tx, (lease, ttl)| Box::pin(leases::renew(tx, lease, *ttl)))
-            .await;
-        match renewed {
-            Ok(()) => {}
-            Err(StoreError::LeaseLost(name)) => return StoreError::LeaseLost(name).into(),
-            Err(error) => tracing::warn!(%error, "could not renew a repository's lease; trying again"),
-        }
-    }
 }
 
 /// Moves objects and refs, and writes the end of the push. Returns whether the refs moved.

@@ -78,7 +78,7 @@ pub(crate) struct Plan {
 pub(crate) enum NotBegun {
     /// Another holder has the lease.
     Busy,
-    /// The refs changed since they were judged.
+    /// The refs, or the events that authorise the push, changed since they were judged.
     Moved,
     Access(Access),
 }

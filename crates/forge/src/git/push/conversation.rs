@@ -283,7 +283,7 @@ async fn run(
     }
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let work = Work {
-        repo: repo.id,
+        repo,
         caller,
         transport: transport.as_str(),
         key,

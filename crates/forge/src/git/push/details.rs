@@ -1,6 +1,7 @@
 //! Details of a push event. Its readers may run when refs and objects have changed, so it has every ref before and
 //! after, and the newest commits of branches. Limited by size; `ref_count` has the number of refs.
 
+use crate::blocking::blocking;
 use abide_core::event::{Person, PushedCommit, PushedRef};
 use abide_core::{RefName, RefUpdate};
 use abide_git::GitError;
@@ -36,14 +37,14 @@ pub(crate) async fn brought(dir: PathBuf, default: &RefName, updates: &[RefUpdat
     if moved.is_empty() {
         return Brought::default();
     }
-    match tokio::task::spawn_blocking(move || read(&dir, moved)).await {
+    match blocking("reading the commits of a push", move || read(&dir, moved)).await {
         Ok(Ok(brought)) => brought,
         Ok(Err(error)) => {
             tracing::warn!(%error, "the commits of a push could not be read for its event");
             Brought::default()
         }
         Err(error) => {
-            tracing::warn!(%error, "reading the commits of a push was interrupted");
+            tracing::warn!(%error, "the commits of a push are missing in its event");
             Brought::default()
         }
     }

@@ -72,7 +72,14 @@ pub async fn admit(
     let admission = |target, hint| PushAdmission { target, hint, caller: caller.clone(), transport };
     if let RepoLocator::Nostr { owner, identifier } = locator {
         let coordinate = RepoCoordinate { owner: *owner, identifier: identifier.clone() };
-        return Ok(admission(signed_target(forge, coordinate).await?, None));
+        let mut conn = forge.store().read().await?;
+        let found = nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await?;
+        drop(conn);
+        let target = match found {
+            Some(repo) => signed_target(coordinate, repo)?,
+            None => waiting_target(forge, coordinate).await?,
+        };
+        return Ok(admission(target, None));
     }
     let repo = open(forge, caller, locator, Action::RepoRead).await?;
     let hint = moved_hint(forge, locator, &repo, transport);
@@ -83,21 +90,22 @@ pub async fn admit(
         let found = nostr::repos::coordinate(&mut *forge.store().read().await?, repo.id).await?;
         let (owner, identifier) = found.ok_or(Access::NotFound)?;
         let coordinate = RepoCoordinate { owner: PublicKey::from_byte_array(owner), identifier };
-        return Ok(admission(signed_target(forge, coordinate).await?, hint));
+        return Ok(admission(signed_target(coordinate, repo)?, hint));
     }
     judge(caller, Some(repo.clone()), Action::GitPush)?;
     Ok(admission(Target::Account(repo), hint))
 }
 
-/// A repository governed by signed events, served or in purgatory.
-async fn signed_target(forge: &Forge, coordinate: RepoCoordinate) -> Result<Target, Access> {
-    let (owner, identifier) = (coordinate.owner.to_bytes(), coordinate.identifier.as_str());
+/// A served repository that signed events govern.
+fn signed_target(coordinate: RepoCoordinate, repo: Repo) -> Result<Target, Access> {
+    judge_decision(can_push_by_events(&repo.facts()))?;
+    Ok(Target::Signed { coordinate, id: repo.id, repo: Some(repo) })
+}
+
+/// A repository in purgatory.
+async fn waiting_target(forge: &Forge, coordinate: RepoCoordinate) -> Result<Target, Access> {
     let mut conn = forge.store().read().await?;
-    if let Some(repo) = nostr::repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
-        judge_decision(can_push_by_events(&repo.facts()))?;
-        return Ok(Target::Signed { coordinate, id: repo.id, repo: Some(repo) });
-    }
-    let waiting = purgatory::announcement(&mut conn, &owner, identifier).await?;
+    let waiting = purgatory::announcement(&mut conn, coordinate.owner.as_bytes(), &coordinate.identifier).await?;
     let id = waiting.and_then(|entry| entry.repo_id).ok_or(Access::NotFound)?;
     Ok(Target::Signed { coordinate, id, repo: None })
 }

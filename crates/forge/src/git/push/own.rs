@@ -5,15 +5,16 @@ use super::apply::{self, Work};
 use super::authority::ByRole;
 use super::verdicts::Verdicts;
 use crate::{Caller, Fault, Forge};
-use abide_core::{RefUpdate, RepoId};
+use abide_core::RefUpdate;
 use abide_git::Incoming;
+use abide_store::repos::Repo;
 use std::sync::Arc;
 
 /// Moves one ref to objects in an incoming area, whose key comes from [`incoming_key`](super::incoming_key).
 pub(crate) async fn own(
     forge: &Forge,
     caller: &Caller,
-    repo: RepoId,
+    repo: Repo,
     key: String,
     incoming: Incoming,
     update: RefUpdate,

@@ -1,6 +1,7 @@
 //! First commit of a repository: files that are written without a working tree and pushed in the owner's name.
 
 use super::templates::{Choice, chosen, gitignores, licences};
+use crate::blocking::blocking;
 use crate::git::push;
 use crate::{Caller, Fault, Forge};
 use abide_core::{Handle, Oid, RefUpdate, Timestamp};
@@ -89,18 +90,17 @@ pub(super) async fn push(forge: &Forge, caller: &Caller, repo: &Repo, plan: &Pla
     let key = push::incoming_key(forge);
     let incoming = Incoming::create(forge.git(), forge.layout(), repo.id, &key).await?;
     let objects = incoming.objects();
-    let written = tokio::task::spawn_blocking(move || {
+    let write = move || {
         let files: Vec<(&[u8], &[u8])> = files.iter().map(|(path, text)| (path.as_bytes(), text.as_bytes())).collect();
         initial_commit(&objects, &files, &author, b"Initial commit\n")
-    });
-    let commit = match written.await {
-        Ok(Ok(commit)) => commit,
-        Ok(Err(WriteError::Git(error))) => return Err(error.into()),
-        Ok(Err(error)) => return Err(Fault::Internal(error.to_string())),
-        Err(error) => return Err(Fault::Internal(format!("writing a first commit was interrupted: {error}"))),
+    };
+    let commit = match blocking("writing a first commit", write).await? {
+        Ok(commit) => commit,
+        Err(WriteError::Git(error)) => return Err(error.into()),
+        Err(error) => return Err(Fault::Internal(error.to_string())),
     };
     let update = RefUpdate { name: repo.default_branch.clone(), old: Oid::ZERO, new: commit };
-    push::own(forge, caller, repo.id, key, incoming, update).await
+    push::own(forge, caller, repo.clone(), key, incoming, update).await
 }
 
 /// An address that names the author without revealing their real address: commits may be public.

@@ -73,16 +73,16 @@ pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) ->
         }
     }
     let repo = repos::by_id(&mut conn, hook.repo_id, None).await?;
-    if let Some(repo) = repo.filter(|_| said["repository"].is_object()) {
+    if let Some(repo) = repo.as_ref().filter(|_| said["repository"].is_object()) {
         said["repository"]["description"] = text(repo.description.clone());
         if matches!(delivery.kind, Kind::Issues | Kind::IssueComment | Kind::PullRequest) {
-            issue::refresh(&mut conn, forge, &repo, &mut said).await?;
+            issue::refresh(&mut conn, forge, repo, &mut said).await?;
             nostr::refresh(&mut conn, &mut said).await?;
         }
     }
     drop(conn);
     let payload = match delivery.kind {
-        Kind::Push => push::complete(forge, hook.repo_id, said).await?,
+        Kind::Push => push::complete(forge, repo, said).await?,
         _ => said.to_string(),
     };
     Ok((payload, hook.content_type))

@@ -7,10 +7,10 @@
 use super::repository::Urls;
 use crate::{Caller, Fault, Forge, browse};
 use abide_core::event::{Push, PushedCommit};
-use abide_core::{Oid, RefName, RefUpdate, RepoId, Timestamp};
+use abide_core::{Oid, RefName, RefUpdate, Timestamp};
 use abide_git::read::diff::Change;
 use abide_git::read::{Commit, Diff, DiffLimits, ReadError, Reader, Signature};
-use abide_store::repos::{self, Repo};
+use abide_store::repos::Repo;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -78,10 +78,9 @@ fn remembered(urls: &Urls, commit: &PushedCommit) -> Json {
     })
 }
 
-/// Completes a delivery's payload with what it brought.
-pub(super) async fn complete(forge: &Forge, repo: RepoId, mut said: Json) -> Result<String, Fault> {
-    let found = repos::by_id(&mut *forge.store().read().await?, repo, None).await?;
-    if let (Some(repo), Some(update)) = (found, moved(&said)) {
+/// Completes the payload of a push with its commits, if its repository still exists.
+pub(super) async fn complete(forge: &Forge, repo: Option<Repo>, mut said: Json) -> Result<String, Fault> {
+    if let (Some(repo), Some(update)) = (repo, moved(&said)) {
         // Commits that cannot be read are left out; the rest is sent.
         match timeout(PATIENCE, look(forge, repo, update)).await {
             Ok(Ok(brought)) => brought.add_to(&mut said),
