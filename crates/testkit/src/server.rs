@@ -285,6 +285,9 @@ impl Server {
         command.env("ABIDE_TEST_CHEAP_PASSWORDS", "1");
         // Most tests announce with keys without an account.
         command.env("ABIDE_GRASP__ANNOUNCE", "open");
+        // The free space of the machine's disk must not decide what a test sees.
+        command.env("ABIDE_SERVER__STRANGER_FREE_PERCENT", "0");
+        command.env("ABIDE_SERVER__MIN_FREE_PERCENT", "0");
         command.args(args).arg("--data").arg(self.data_dir());
         if let Some(url) = self.settings.database.url() {
             command.args(["--database", url]);

@@ -353,8 +353,7 @@ fn nearly_full_disks_refuse_writes_and_serve_reads(#[values(Engine::Sqlite, Engi
     assert_eq!(opened.status, 201);
 
     // No disk has more than everything free, so this server believes that its disk is full.
-    std::fs::write(server.data_dir().join("abide.toml"), "[server]\nmin_free_percent = 100\n").expect("writable");
-    server.restart();
+    server.restart_with(&[("ABIDE_SERVER__MIN_FREE_PERCENT", "100")]);
     let addr = server.http_addr();
 
     alice.git.commit_file(&tree, "a", "two", "two");
@@ -402,9 +401,7 @@ fn strangers_may_not_use_the_room_that_is_kept_for_accounts(
     let owner = abide_testkit::Key::new(1);
     scene.announce(&owner, "tool", &[]);
     scene.state_waits(&state(&owner, now() - 5, "tool", &[("refs/heads/main", &scene.first)], Some("main")));
-    let settings = "[server]\nstranger_free_percent = 100\nmin_free_percent = 0\n";
-    std::fs::write(scene.server.data_dir().join("abide.toml"), settings).expect("writable");
-    scene.server.restart();
+    scene.server.restart_with(&[("ABIDE_SERVER__STRANGER_FREE_PERCENT", "100")]);
     let said = scene.push_fails(&owner, "tool", &["main"]);
     assert!(said.contains("100% reserved"), "{said}");
     let alice = person(&scene.server, "alice");
