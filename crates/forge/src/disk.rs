@@ -30,15 +30,26 @@ pub fn ensure_room(forge: &Forge, writer: Writer) -> Result<(), Fault> {
 
 /// Fails if the disk would have too little free space once it holds so many bytes more.
 pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), Fault> {
-    let settings = forge.settings();
-    let reserve = match writer {
-        Writer::Account => settings.disk.min_free_percent,
-        Writer::Stranger => settings.disk.for_strangers(),
-    };
+    let (setting, reserve) = forge.settings().disk.reserve(writer);
     match free_percent_less(forge.layout().data(), bytes) {
-        Some(free_percent) if free_percent < reserve => Err(Fault::DiskFull { free_percent, reserve }),
+        Some(free_percent) if free_percent < reserve => Err(Fault::DiskFull { free_percent, reserve, setting }),
         _ => Ok(()),
     }
+}
+
+/// Writes that the disk refuses as it is, for the operator; `None` while it refuses none.
+pub fn notice(forge: &Forge) -> Option<String> {
+    let free = free_percent(forge.layout().data())?;
+    let refused = |writer| {
+        let (setting, reserve) = forge.settings().disk.reserve(writer);
+        (free < reserve).then_some((setting, reserve))
+    };
+    let (who, (setting, reserve)) = match (refused(Writer::Account), refused(Writer::Stranger)) {
+        (Some(reserve), _) => ("all writes are", reserve),
+        (None, Some(reserve)) => ("writes of clients without an account are", reserve),
+        (None, None) => return None,
+    };
+    Some(format!("{who} refused: {free}% of the disk's blocks or inodes are free, and {setting} reserves {reserve}%"))
 }
 
 /// The share of the disk below `path` that is free to us, of blocks or of inodes, whichever is scarcer; `None` if the system

@@ -6,7 +6,7 @@ mod objects;
 
 use crate::git::reconcile;
 use crate::repos::{create, fork};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, disk};
 use abide_core::{PushId, RepoId};
 use abide_git::{bare, locks};
 use abide_macros::boxed;
@@ -74,6 +74,8 @@ pub struct Report {
     pub pushes_running: i64,
     /// Purged repositories whose directories the next sweep removes.
     pub purges_waiting: i64,
+    /// Writes that are refused because the disk is nearly full.
+    pub disk: Option<String>,
 }
 
 /// Permissions of the data directory that let other users of the machine in, a line each.
@@ -120,7 +122,8 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     let pushes_running = pushes::count_running(&mut conn).await?;
     let purges_waiting = purges::count(&mut conn).await?;
     let (findings, repos) = (findings.0, known.len() as u64);
-    Ok(Report { findings, repos, walked, too_large, chain, events_unnumbered, pushes_running, purges_waiting })
+    let disk = disk::notice(forge);
+    Ok(Report { findings, repos, walked, too_large, chain, events_unnumbered, pushes_running, purges_waiting, disk })
 }
 
 /// Repairs what it can. Returns its actions, a line each.

@@ -19,13 +19,15 @@ pub enum Fault {
     Git(#[from] GitError),
     /// There is too little room left to accept anything.
     #[error(
-        "the server's disk is nearly full ({free_percent}% of blocks or inodes free, {reserve}% reserved), so writes are \
-         refused; reads still work"
+        "the server's disk is nearly full: {free_percent}% of blocks or inodes are free, {setting} reserves {reserve}%; \
+         reads still work; ask the administrator to free disk space"
     )]
     DiskFull {
         free_percent: u64,
         /// Free percentage required for a caller of this class.
         reserve: u64,
+        /// The setting that requires it.
+        setting: &'static str,
     },
     /// So many passwords wait to be checked that another one is not taken on.
     #[error("too many sign-ins at once; try again in a few seconds")]

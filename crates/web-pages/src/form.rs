@@ -82,11 +82,8 @@ const WORK_ON_A_FULL_DISK: [&str; 19] = [
     "done",
 ];
 
-/// Forms that anyone can send. Other forms for visitors who are not signed in have a mailed or printed link.
-const WITHOUT_CREDENTIAL: [&str; 2] = ["/signup", "/forgot"];
-
 fn works_on_a_full_disk(path: &str) -> bool {
-    // A key that has no account yet is refused further on.
+    // A key that has no account yet, and an account without an invitation, are refused further on.
     path == nostr::PATH || path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
 }
 
@@ -105,8 +102,7 @@ impl FromRequest<App> for Form {
         let visitor = visitor::found(request.extensions()).ok_or_else(Problem::foreign_form)?;
         let path = request.uri().path();
         if !works_on_a_full_disk(path) {
-            let needs_no_account = visitor.user().is_none() && WITHOUT_CREDENTIAL.contains(&path);
-            disk::ensure_room(&app.forge, if needs_no_account { Writer::Stranger } else { Writer::Account })?;
+            disk::ensure_room(&app.forge, Writer::Account)?;
         }
         let largest = if visitor.user().is_some() { LARGEST } else { LARGEST_OF_STRANGERS };
         let body = tokio::time::timeout(LONGEST, axum::body::to_bytes(request.into_body(), largest)).await;

@@ -119,7 +119,9 @@ fn notice(what: &str) -> Option<&'static str> {
         "accepted" => "You own this repository now. Its old URL redirects here.",
         "declined" => "Transfer declined. The repository does not move.",
         "canceled" => "Transfer cancelled. The repository does not move.",
-        "deleted" => "Repository deleted. Its owner can restore it under Settings, Deleted repositories.",
+        "deleted" => {
+            "Repository deleted. Its owner can restore it until the grace period ends, under Settings, Deleted repositories."
+        }
         "restored" => "Repository restored with all its data.",
         "restored-folded" => {
             "Repository restored with all its data. Repository names are lowercase, so the name was converted. Links work \
@@ -149,7 +151,9 @@ fn notice(what: &str) -> Option<&'static str> {
         "mail-sent" => "Mail sent.",
         "verified" => "E-mail address verified.",
         "welcome" => "Welcome. Open the link in the mail we just sent to verify your address.",
-        "joined" => "Welcome. Your account is ready. If you get a verification mail, open its link.",
+        "joined" => {
+            "Welcome. Your account is ready. An address that an invitation was sent to is verified; for any other, open the link in the mail."
+        }
         "ready" => "Welcome. The site is ready, and you are its administrator.",
         "reset-asked" => "If an account has this address, we sent a mail with a reset link to it.",
         "new-password" => "Password set. Sign in with it.",

@@ -10,6 +10,7 @@ use super::visitor::Visitor;
 use super::{explore, feed};
 use crate::App;
 use crate::show::sentence::Sentence;
+use abide_forge::accounts::setup;
 use abide_forge::feeds::Feed;
 use abide_forge::repos::{Page, list, transfer};
 use askama::Template;
@@ -21,6 +22,8 @@ use axum::response::Response;
 struct FrontPage {
     frame: Frame,
     repos: Vec<Listed>,
+    /// No account exists yet.
+    needs_set_up: bool,
 }
 
 #[derive(Template)]
@@ -62,6 +65,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
         return Ok(respond::page(&FrontPage {
             frame: Frame::new(&app, &visitor, "Git hosting where links never break"),
             repos,
+            needs_set_up: setup::is_needed(&app.forge).await?,
         }));
     };
     let offers = transfer::to_answer(&app.forge, &visitor.caller()).await?;

@@ -54,6 +54,7 @@ fn as_json(done: &[String], report: &Report) {
         "events_unnumbered": report.events_unnumbered,
         "pushes_running": report.pushes_running,
         "purges_waiting": report.purges_waiting,
+        "disk": report.disk,
     }));
 }
 
@@ -72,6 +73,9 @@ fn as_lines(done: &[String], report: &Report) {
     say!("event log     {} waiting for their sequence number", report.events_unnumbered);
     say!("pushes        {} running", report.pushes_running);
     say!("removals      {} waiting for the next sweep", report.purges_waiting);
+    if let Some(notice) = &report.disk {
+        say!("disk          {notice}");
+    }
     for found in &report.findings {
         say!("WRONG  {}: {}", found.check, found.message);
     }

@@ -5,7 +5,7 @@ use crate::config::{Config, Flags, LISTEN, LogFormat, PUBLIC_URL, SSH_LISTEN};
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use abide_forge::accounts::setup;
-use abide_forge::{Forge, admit, consumers, doctor, jobs, sequencer, start, webhooks};
+use abide_forge::{Forge, admit, consumers, disk, doctor, jobs, mail, sequencer, start, webhooks};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,6 +53,12 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
 
     for wide in doctor::wide_modes(&forge)? {
         tracing::warn!("{wide}");
+    }
+    if let Some(notice) = disk::notice(&forge) {
+        tracing::warn!("{notice}");
+    }
+    if let Some(folder) = mail::outbox(&forge) {
+        tracing::info!(folder = %folder.display(), "no mail server is set (mail.smtp_url): mails are written to files");
     }
     consumers::register(&forge, &consumers::all()).await?;
 

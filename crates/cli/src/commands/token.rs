@@ -107,5 +107,5 @@ fn show_all(all: &[abide_forge::accounts::Token], now: abide_core::Timestamp, as
             ]
         })
         .collect();
-    show::table(&["ID", "LABEL", "ENDS IN", "SCOPES", "LAST USED", "STATE"], &rows);
+    show::table(&["ID", "LABEL", "TOKEN", "SCOPES", "LAST USED", "STATE"], &rows);
 }

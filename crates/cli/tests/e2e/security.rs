@@ -403,7 +403,7 @@ fn strangers_may_not_use_the_room_that_is_kept_for_accounts(
     scene.state_waits(&state(&owner, now() - 5, "tool", &[("refs/heads/main", &scene.first)], Some("main")));
     scene.server.restart_with(&[("ABIDE_SERVER__STRANGER_FREE_PERCENT", "100")]);
     let said = scene.push_fails(&owner, "tool", &["main"]);
-    assert!(said.contains("100% reserved"), "{said}");
+    assert!(said.contains("server.stranger_free_percent reserves 100%"), "{said}");
     let alice = person(&scene.server, "alice");
     alice.create(&scene.server, "open", false);
     alice.git.ok(&scene.work, &["push", "--quiet", &scene.server.http_url("alice", "open"), "main"]);

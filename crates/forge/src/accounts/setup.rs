@@ -64,6 +64,12 @@ pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     Ok(made.await?.then_some(url))
 }
 
+/// Whether the site has no account yet.
+#[boxed]
+pub async fn is_needed(forge: &Forge) -> Result<bool, Fault> {
+    Ok(!users::any(&mut *forge.store().read().await?).await?)
+}
+
 /// Whether the link still works.
 #[boxed]
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {

@@ -2,6 +2,7 @@
 
 use super::new_account::{self, Draft, FieldError};
 use super::{invites, one_time, verify};
+use crate::disk::{self, Writer};
 use crate::{Fault, Forge, throttle};
 use abide_core::UserId;
 use abide_macros::boxed;
@@ -72,7 +73,10 @@ pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Res
         (SignUpMode::Closed, _) => return Err(SignUpError::Closed),
         (_, Some(invite)) if invites::is_open(forge, invite).await? => Some(one_time::hash(invite)),
         (SignUpMode::Invite, _) => return Err(SignUpError::Invite),
-        (SignUpMode::Open, _) => None,
+        (SignUpMode::Open, _) => {
+            disk::ensure_room(forge, Writer::Stranger)?;
+            None
+        }
     };
     let draft = Draft::new(&request.name, &request.email, request.password)?;
     admit(forge, ip).await?;

@@ -15,7 +15,9 @@ use ssh_key::{HashAlg, PublicKey};
 #[derive(Debug, thiserror::Error)]
 pub enum AddKeyError {
     /// Not a public key line.
-    #[error("key: paste the content of a .pub file, e.g. ssh-ed25519 AAAA…; never paste a private key")]
+    #[error(
+        "key: a public key is needed, the content of a .pub file such as ssh-ed25519 AAAA…; never send a private key"
+    )]
     Malformed,
     /// The algorithm is too weak or unknown.
     #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; create one with ssh-keygen -t ed25519")]

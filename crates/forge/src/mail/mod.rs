@@ -17,6 +17,7 @@ use letters::Letter;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use message::Unsendable;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// Purpose for sealing queued mails: a mail may contain a password reset link, and jobs are kept and shown.
 const PURPOSE: &str = "queued mail";
@@ -174,6 +175,11 @@ async fn store(forge: &Forge, job: &Job, message: Message) -> Result<(), Deliver
         Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail could not be written to outbox/: {error}"))),
         Err(fault) => Err(DeliveryError::Later(fault.to_string())),
     }
+}
+
+/// Folder of mails that no mail server takes; `None` if one is configured.
+pub fn outbox(forge: &Forge) -> Option<PathBuf> {
+    forge.settings().mail.smtp_url.is_none().then(|| outbox::folder(forge.layout().data()))
 }
 
 /// Removes mails from the outbox that were queued before an instant.

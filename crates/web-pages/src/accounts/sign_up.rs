@@ -11,7 +11,7 @@ use crate::respond::{self, safe_next};
 use crate::visitor::Visitor;
 use abide_forge::accounts::invites;
 use abide_forge::accounts::sign_up::{self, SignUpError, SignUpMode};
-use abide_forge::accounts::{login, password};
+use abide_forge::accounts::{login, password, setup};
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -47,6 +47,8 @@ const TITLE: &str = "Create an account";
 const CLOSED: &str = "Sign-up is closed. Ask the site administrator for an account.";
 const NO_INVITE: &str = "You need an invitation to create an account here. Ask the site administrator for one, and open \
     the link in it.";
+const NOT_SET_UP: &str = "This site is not set up yet. Open the link that the server printed when it started; it creates the \
+    first administrator.";
 const DEAD_INVITE: &str = "This invitation was used, cancelled or has expired. Ask for a new one.";
 
 /// `GET /signup`
@@ -74,6 +76,10 @@ async fn form(app: &App, visitor: &Visitor, page_path: &PagePath, invite: String
         SignUpMode::Invite if invite.is_empty() => Some(NO_INVITE),
         SignUpMode::Invite if invites::is_open(&app.forge, &invite).await? => None,
         SignUpMode::Invite => Some(DEAD_INVITE),
+    };
+    let why = match why {
+        Some(_) if setup::is_needed(&app.forge).await? => Some(NOT_SET_UP),
+        why => why,
     };
     Ok(match why {
         Some(why) => respond::page(&ClosedPage { frame: Frame::new(app, visitor, TITLE), why }),

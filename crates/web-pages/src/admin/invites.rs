@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::respond;
 use abide_forge::accounts::invites::{self, Invite, InviteError};
 use abide_forge::accounts::sign_up::SignUpMode;
+use abide_forge::mail;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
@@ -24,8 +25,8 @@ struct InvitesPage {
     errors: Errors,
     email: String,
     mode: &'static str,
-    /// The link that was just made.
-    link: Option<String>,
+    /// The link that was just made, and what became of its mail.
+    link: Option<(String, String)>,
     invites: Vec<Invite>,
 }
 
@@ -39,7 +40,7 @@ async fn page(
     by: &Admin,
     errors: Errors,
     email: String,
-    link: Option<String>,
+    link: Option<(String, String)>,
 ) -> Result<InvitesPage, Problem> {
     Ok(InvitesPage {
         frame: Frame::new(app, &by.visitor, "Invitations"),
@@ -59,11 +60,27 @@ async fn page(
 /// `POST /admin/invites`
 pub(super) async fn create(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
     match invites::create(&app.forge, &by.viewer, form.filled("email")).await {
-        Ok(link) => Ok(respond::secret(&page(&app, &by, Errors::none(), String::new(), Some(link)).await?)),
+        Ok(link) => {
+            let made = Some((link, delivery(&app, form.filled("email"))));
+            Ok(respond::secret(&page(&app, &by, Errors::none(), String::new(), made).await?))
+        }
         Err(InviteError::Access(access)) => Err(access.into()),
         Err(error) => {
             let errors = Errors::of(&["email"], &error);
             Ok(respond::form_again(&page(&app, &by, errors, form.text("email"), None).await?))
+        }
+    }
+}
+
+/// How the invitation reaches the invited person.
+fn delivery(app: &App, email: Option<String>) -> String {
+    match (email, mail::outbox(&app.forge)) {
+        (None, _) => "Pass it on yourself.".into(),
+        (Some(email), None) => format!("It is also mailed to {email}."),
+        (Some(email), Some(_)) => {
+            format!(
+                "No mail server is configured: pass it on to {email} yourself. The mail is in outbox/ of the data directory."
+            )
         }
     }
 }

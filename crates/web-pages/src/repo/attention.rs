@@ -32,7 +32,11 @@ pub(super) struct Attention {
 }
 
 const LEVELS: [(WatchLevel, &str, &str); 3] = [
-    (WatchLevel::All, "All activity", "You get notifications for all activity in this repository."),
+    (
+        WatchLevel::All,
+        "All activity",
+        "You get notifications for all issues, pull requests and changes of the repository itself, not for pushes.",
+    ),
     (
         WatchLevel::Participating,
         "Participating and @mentions",

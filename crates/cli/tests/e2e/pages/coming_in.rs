@@ -58,6 +58,33 @@ fn someone_signs_up_confirms_their_address_logs_out_and_in_again(
 }
 
 #[rstest]
+fn an_invited_person_is_no_stranger_to_a_disk_that_is_nearly_full(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut server = server(engine);
+    assert!(Browser::new(&server).page("/").contains("This site is not set up yet."));
+    assert!(Browser::new(&server).page("/signup").contains("This site is not set up yet."));
+    add_admin(&server, "carol");
+    assert!(!Browser::new(&server).page("/").contains("not set up"));
+    server.restart_with(&[("ABIDE_SERVER__STRANGER_FREE_PERCENT", "100")]);
+    let admin = logged_in(&server, "carol");
+    let made = admin.submit("/admin/invites", "/admin/invites", &[("email", "eve@example.org")]).text();
+    assert!(made.contains("No mail server is configured: pass it on to eve@example.org yourself."), "{made}");
+    let link = mailed_link(&server, "invite");
+    let token = link.rsplit('/').next().expect("a path");
+    let fields = [("name", "eve"), ("email", "eve@example.org"), ("password", PASSWORD), ("invite", token)];
+    assert_eq!(location(&Browser::new(&server).submit(&link, "/signup", &fields)), "/?done=joined");
+    let doctor = server.cli_ok(&["doctor"]);
+    assert!(doctor.contains("writes of clients without an account are refused"), "{doctor}");
+
+    server.restart_with(&[("ABIDE_SIGNUP__MODE", "open")]);
+    let fields = [("name", "mallory"), ("email", "mallory@example.org"), ("password", PASSWORD)];
+    let refused = Browser::new(&server).submit("/signup", "/signup", &fields);
+    assert_eq!(refused.status, 507);
+    assert!(refused.text().contains("server.stranger_free_percent reserves 100%"), "{}", refused.text());
+}
+
+#[rstest]
 fn what_is_wrong_with_a_sign_up_stands_at_its_field_and_nothing_typed_is_lost_but_the_password(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
@@ -85,6 +112,7 @@ fn what_is_wrong_with_a_sign_up_stands_at_its_field_and_nothing_typed_is_lost_bu
 #[test]
 fn the_way_to_an_account_is_what_the_operator_chose() {
     let closed = builder(Engine::Sqlite).env("ABIDE_SIGNUP__MODE", "closed").start();
+    add_admin(&closed, "carol");
     let browser = Browser::new(&closed);
     let html = browser.page("/signup");
     assert!(
@@ -95,7 +123,7 @@ fn the_way_to_an_account_is_what_the_operator_chose() {
     let token = browser.token("/login");
     let fields = [("_token", token.as_str()), ("name", "eve"), ("email", "e@example.org"), ("password", PASSWORD)];
     assert_eq!(browser.post("/signup", &fields).status, 403);
-    assert_eq!(query(&closed, "SELECT count(*) FROM users"), "0");
+    assert_eq!(query(&closed, "SELECT count(*) FROM users"), "1");
 
     let invited = server(Engine::Sqlite);
     add_admin(&invited, "carol");

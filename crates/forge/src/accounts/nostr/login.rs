@@ -46,9 +46,9 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
 }
 
 /// Login works while the disk is nearly full, but a new account needs room.
-fn full(forge: &Forge) -> Option<(u64, u64)> {
+fn full(forge: &Forge) -> Option<(u64, u64, &'static str)> {
     match disk::ensure_room(forge, Writer::Stranger) {
-        Err(Fault::DiskFull { free_percent, reserve }) => Some((free_percent, reserve)),
+        Err(Fault::DiskFull { free_percent, reserve, setting }) => Some((free_percent, reserve, setting)),
         _ => None,
     }
 }
@@ -70,7 +70,7 @@ struct Unit {
     sign_ups: Limit,
     network: String,
     /// Free and required percentage of a disk that is too full for a new account.
-    full: Option<(u64, u64)>,
+    full: Option<(u64, u64, &'static str)>,
     ip: Option<IpAddr>,
 }
 
@@ -103,8 +103,8 @@ async fn admit(tx: &mut Tx, unit: &Unit) -> Result<Known, NostrError> {
 }
 
 async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> {
-    if let Some((free_percent, reserve)) = unit.full {
-        return Err(Fault::DiskFull { free_percent, reserve }.into());
+    if let Some((free_percent, reserve, setting)) = unit.full {
+        return Err(Fault::DiskFull { free_percent, reserve, setting }.into());
     }
     if let Some(retry_after) = throttles::hit(tx, unit.sign_ups, &unit.network).await? {
         return Err(NostrError::Throttled { retry_after });
