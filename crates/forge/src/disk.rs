@@ -1,7 +1,7 @@
 //! The guard against a full disk: writes stop while there is still room to clean up. Whoever has no account is refused
 //! earlier, so that strangers cannot take the room that accounts need.
 
-use crate::{Caller, Fault, Forge};
+use crate::{Caller, DiskSettings, Fault, Forge};
 use std::path::Path;
 
 /// Who wants to write, as far as the guard is concerned.
@@ -23,6 +23,16 @@ impl Writer {
     }
 }
 
+/// Free disk space that a writer must leave, in percent, and the setting that says so.
+pub(crate) fn reserve(settings: &DiskSettings, writer: Writer) -> (&'static str, u64) {
+    match writer {
+        Writer::Stranger if settings.stranger_free_percent > settings.min_free_percent => {
+            ("server.stranger_free_percent", settings.stranger_free_percent)
+        }
+        Writer::Stranger | Writer::Account => ("server.min_free_percent", settings.min_free_percent),
+    }
+}
+
 /// Fails if the disk that holds the data has less free space than must stay free for this class.
 pub fn ensure_room(forge: &Forge, writer: Writer) -> Result<(), Fault> {
     ensure_room_for(forge, writer, 0)
@@ -30,7 +40,7 @@ pub fn ensure_room(forge: &Forge, writer: Writer) -> Result<(), Fault> {
 
 /// Fails if the disk would have too little free space once it holds so many bytes more.
 pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), Fault> {
-    let (setting, reserve) = forge.settings().disk.reserve(writer);
+    let (setting, reserve) = reserve(&forge.settings().disk, writer);
     match free_percent_less(forge.layout().data(), bytes) {
         Some(free_percent) if free_percent < reserve => Err(Fault::DiskFull { free_percent, reserve, setting }),
         _ => Ok(()),
@@ -41,7 +51,7 @@ pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), 
 pub fn notice(forge: &Forge) -> Option<String> {
     let free = free_percent(forge.layout().data())?;
     let refused = |writer| {
-        let (setting, reserve) = forge.settings().disk.reserve(writer);
+        let (setting, reserve) = reserve(&forge.settings().disk, writer);
         (free < reserve).then_some((setting, reserve))
     };
     let (who, (setting, reserve)) = match (refused(Writer::Account), refused(Writer::Stranger)) {

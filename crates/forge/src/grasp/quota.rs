@@ -123,8 +123,10 @@ impl QuotaLimits {
     /// Reads the free disk space and the sum over all strangers.
     pub(crate) async fn load(forge: &Forge) -> Result<Self, Fault> {
         let settings = forge.settings();
-        let quotas =
-            Quotas { strangers_free_percent: settings.disk.reserve(disk::Writer::Stranger).1, ..settings.grasp.quotas };
+        let quotas = Quotas {
+            strangers_free_percent: disk::reserve(&settings.disk, disk::Writer::Stranger).1,
+            ..settings.grasp.quotas
+        };
         let disk = disk::measure(forge.layout().data());
         let most = quotas.strangers_bytes.of(disk.map(|disk| disk.bytes));
         let total = Strangers::of(forge).total(forge).await?;

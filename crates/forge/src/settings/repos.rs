@@ -1,7 +1,6 @@
 //! Repositories: pushes, life cycle, browsing, disk space and background jobs.
 
 use super::Rate;
-use crate::disk::Writer;
 use abide_core::settings::value::TICK;
 use abide_core::settings::{bytes, count, duration};
 use std::time::Duration;
@@ -14,18 +13,6 @@ abide_core::settings! {
         [Common] min_free_percent: u64 = "5", count(0..=100);
         /// Free disk space below which writes without an account are refused (open sign-up, nostr keys), in percent.
         [Common] stranger_free_percent: u64 = "15", count(0..=100);
-    }
-}
-
-impl DiskSettings {
-    /// Free disk space that a writer must leave, in percent, and the setting that says so.
-    pub(crate) fn reserve(&self, writer: Writer) -> (&'static str, u64) {
-        match writer {
-            Writer::Stranger if self.stranger_free_percent > self.min_free_percent => {
-                ("server.stranger_free_percent", self.stranger_free_percent)
-            }
-            Writer::Stranger | Writer::Account => ("server.min_free_percent", self.min_free_percent),
-        }
     }
 }
 
