@@ -19,7 +19,7 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
         ("transfer", "Old links redirect"),
         ("archive", "Makes git and issues read-only"),
         ("visibility", "Existing clones are not affected."),
-        ("delete", "The owner can restore it until <time"),
+        ("delete", "the owner can restore it until <time"),
     ] {
         assert!(html.contains(&format!("href=\"/ann/tool/settings/{verb}\"")), "{verb} in {html}");
         assert!(html.contains(consequence), "{verb}: {consequence}");
