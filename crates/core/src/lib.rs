@@ -16,7 +16,7 @@
 //! * [`push`]: ref updates of a push, judged before any object is read.
 //! * [`scope`]: scopes of access tokens. [`topics`], [`search`]: repository topics and search terms; [`qualifier`]:
 //!   `name:value` in search texts.
-//! * [`settings`]: declarations of settings, with their types, defaults, bounds and help.
+//! * [`sync`]: when git data is fetched from other servers. [`settings`]: declarations of settings, with their types, defaults, bounds and help.
 //! * [`failpoint`]: named points where a crash test aborts the process.
 //!
 //! Storage is in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
@@ -44,6 +44,7 @@ pub mod repo;
 pub mod scope;
 pub mod search;
 pub mod settings;
+pub mod sync;
 pub mod time;
 pub mod topics;
 pub mod transfer;

@@ -2,7 +2,8 @@
 //!
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
 //! * One folder per area, one module per aggregate: [`accounts`], [`repos`], [`issues`], [`attention`] (stars, watches,
-//!   feeds, notifications), [`webhooks`], [`nostr`] (events, purgatory, quotas).
+//!   feeds, notifications), [`webhooks`], [`nostr`] (events, purgatory, quotas), [`sync`] (fetching from other
+//!   servers).
 //! * Work: [`jobs`], [`leases`], [`throttles`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and
 //!   [`consumers`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
@@ -31,6 +32,7 @@ pub mod repos;
 pub mod sequencer;
 mod sql;
 mod store;
+pub mod sync;
 pub mod throttles;
 mod value;
 pub mod webhooks;

@@ -60,6 +60,7 @@ pub const ALL: &[Migration] = &[
     migration!(25, "0025_attached_steps"),
     migration!(26, "0026_delivery_type"),
     migration!(27, "0027_tag_cost"),
+    migration!(28, "0028_sync"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 statements! {
-    HIT = "INSERT INTO throttles (scope, identifier, window_start, count) VALUES ($1, $2, $3, 1)
+    HIT = "INSERT INTO throttles (scope, identifier, window_start, count) VALUES ($1, $2, $3, $5)
         ON CONFLICT (scope, identifier) DO UPDATE SET
-            count = CASE WHEN throttles.window_start <= $4 THEN 1 ELSE throttles.count + 1 END,
+            count = CASE WHEN throttles.window_start <= $4 THEN $5 ELSE throttles.count + $5 END,
             window_start = CASE WHEN throttles.window_start <= $4 THEN excluded.window_start
                 ELSE throttles.window_start END
         RETURNING count, window_start";
@@ -33,8 +33,13 @@ pub struct Limit {
 
 /// Counts one attempt; `Some(wait)` if it was over the limit.
 pub async fn hit(tx: &mut Tx, limit: Limit, identifier: &str) -> Result<Option<Duration>, StoreError> {
+    spend(tx, limit, identifier, 1).await
+}
+
+/// Counts several at once; `Some(wait)` if the sum is over the limit.
+pub async fn spend(tx: &mut Tx, limit: Limit, identifier: &str, times: i64) -> Result<Option<Duration>, StoreError> {
     let now = tx.now();
-    let row = tx.only(&HIT, params![limit.scope, identifier, now, now.minus(limit.window)]).await?;
+    let row = tx.only(&HIT, params![limit.scope, identifier, now, now.minus(limit.window), times]).await?;
     if row.int("count")? <= limit.times {
         return Ok(None);
     }

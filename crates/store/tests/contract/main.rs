@@ -31,6 +31,7 @@ mod repos;
 mod sequencer;
 mod statements;
 mod support;
+mod sync;
 mod units;
 mod upgrades;
 mod webhooks;

@@ -169,6 +169,9 @@ const HOT: &[Hot] = &[
     hot("inbox", "COUNT_SOME", &["notifications_unread"], &["notifications_unread"]),
     hot("purgatory_proposals", "OF_REPO", BY_REPO, &["purgatory_proposal_repos_by_repo", "purgatory_proposals_pkey"]),
     hot("purgatory_proposals", "COUNT", BY_REPO, BY_REPO),
+    hot("sync_queue", "PICK", &["sync_queue_due"], &["sync_queue_due"]),
+    hot("sync_domains", "MADE", &["sync_requests_by_domain"], &["sync_requests_by_domain"]),
+    hot("sync_domains", "FIRST", &["sync_turns_in_order"], &["sync_turns_in_order"]),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
 ];
 
@@ -226,6 +229,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("reservations", "EXPIRE_OF"),
     // One row.
     ("reservations", "LOCK"),
+    // Bounded by purgatory; counted for the metrics.
+    ("sync_queue", "COUNTS"),
     ("purgatory", "ANNOUNCEMENT_PAGE"),
     ("purgatory", "STATE_PAGE"),
     ("purgatory_proposals", "PAGE"),
@@ -454,6 +459,9 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "webhooks_held",
         "notifications_mail_due",
         "nostr_keys_empty",
+        "sync_queue_due",
+        "sync_queue_held",
+        "sync_requests_running",
     ];
     /// A row per log, per cron entry, per consumer of events and per popular repository.
     const SMALL: &[&str] = &["on log_heads", "on schedules", "on event_consumers", "on trending"];

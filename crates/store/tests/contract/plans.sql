@@ -112,6 +112,14 @@ INSERT INTO purgatory_attached_proposals (event_id, proposal_id)
     SELECT event_id, decode(lpad(to_hex(row_number() OVER ()), 64, '0'), 'hex') FROM purgatory_attached;
 INSERT INTO quota_reservations (id, pubkey, address, bytes, holder, expires_at)
     SELECT 'push-' || n, decode(lpad(to_hex(n), 64, '0'), 'hex'), 'address-' || n, 1, 'node', n FROM generate_series(1, 5000) n;
+INSERT INTO sync_queue (identifier, next_attempt, created_at, expires_at)
+    SELECT 'repo-' || n, n, n, CASE n % 1000 WHEN 0 THEN n END FROM generate_series(1, 5000) n;
+INSERT INTO sync_sources (queue_id, url, domain, tried_at, outcome, detail)
+    SELECT id, 'https://host-' || m || '/' || id, 'host-' || id || m, id, 'x', 'x' FROM sync_queue, generate_series(1, 4) m;
+INSERT INTO sync_domains (domain, asked_at) SELECT 'host-' || n, n FROM generate_series(1, 5000) n;
+INSERT INTO sync_requests (domain, made_at, ends_at)
+    SELECT 'host-' || n % 2000, n, CASE n % 1000 WHEN 0 THEN n END FROM generate_series(1, 10000) n;
+INSERT INTO sync_turns (domain, queue_id, since) SELECT 'host-' || id % 700, id, id FROM sync_queue;
 INSERT INTO barred_keys (npub, created_at) SELECT 'npub1' || n, n FROM generate_series(1, 5000) n;
 INSERT INTO nostr_proofs (id, until) SELECT sha256(convert_to('p' || n, 'UTF8')), n FROM generate_series(1, 20000) n;
 INSERT INTO nostr_deleted (pubkey, target, at, event_id)
