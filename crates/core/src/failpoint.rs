@@ -54,6 +54,14 @@ points! {
     PUSH_FINISHED = "push:finished",
     /// Push: report being sent.
     PUSH_REPORTED = "push:reported",
+    /// Sync: identifier claimed, no request made.
+    SYNC_CLAIMED = "sync:claimed",
+    /// Sync: request counted for its domain, not made.
+    SYNC_REQUESTED = "sync:requested",
+    /// Sync: pack received, nothing judged.
+    SYNC_FETCHED = "sync:fetched",
+    /// Sync: events served, outcome and queue not written.
+    SYNC_TAKEN = "sync:taken",
     /// Promotion: repository complete, not recorded.
     PROMOTE_BUILT = "promote:built",
     /// Promotion: committed, subscribers not notified.

@@ -8,7 +8,8 @@
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`webhooks`]: deliveries to other servers.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
-//! * [`grasp`]: repositories that signed events rule, and what waits in purgatory.
+//! * [`grasp`]: repositories that signed events rule, and what waits in purgatory. [`sync`]: fetches the missing half from
+//!   other servers.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
 //! * [`relay`]: signed events, found and passed on. [`admit`]: connections to it, and admission of what they publish.
@@ -23,7 +24,7 @@
 //! 3. [`jobs`], `consumer`, [`feeds`], [`attention`], `circle` (the maintainers of a signed repository); [`mail`], [`git`],
 //!    [`ready`]
 //! 4. [`browse`]; [`issues`], [`threads`]; [`grasp`], [`webhooks`]
-//! 5. [`repos`], [`admit`]; [`accounts`], [`notify`], [`doctor`]
+//! 5. [`repos`], [`admit`], [`sync`]; [`accounts`], [`notify`], [`doctor`]
 //! 6. `work` (the handler of each kind of job), [`consumers`] (their list)
 //! 7. `compose` (makes the forge with the state of every module), [`start`]
 //!
@@ -63,6 +64,7 @@ pub mod secret;
 pub mod sequencer;
 mod settings;
 pub mod start;
+pub mod sync;
 pub mod threads;
 mod throttle;
 pub mod webhooks;
@@ -79,5 +81,5 @@ pub use node::{Node, NodeError};
 pub use settings::{
     AccountSettings, AttentionSettings, Browsing, DiskSettings, GraspSettings, IssueSettings, JobSettings,
     LifecycleSettings, LoginSettings, MailSettings, OutboundSettings, PushSettings, Rate, RelaySettings, RepoSettings,
-    ResetSettings, SessionSettings, Settings, SignUpSettings, SmtpUrl, WebhookSettings,
+    ResetSettings, SessionSettings, Settings, SignUpSettings, SmtpUrl, SyncSettings, WebhookSettings,
 };

@@ -9,6 +9,7 @@ mod issues;
 mod mail;
 mod relay;
 mod repos;
+mod sync;
 mod webhooks;
 
 use abide_core::account::Announce;
@@ -23,6 +24,7 @@ pub use issues::IssueSettings;
 pub use mail::{MailSettings, SmtpUrl};
 pub use relay::RelaySettings;
 pub use repos::{Browsing, DiskSettings, JobSettings, LifecycleSettings, PushSettings, RepoSettings};
+pub use sync::SyncSettings;
 pub use webhooks::{OutboundSettings, WebhookSettings};
 
 abide_core::settings! {
@@ -55,6 +57,7 @@ abide_core::settings! {
         webhooks: WebhookSettings;
         grasp: GraspSettings;
         relay: RelaySettings;
+        sync: SyncSettings;
         jobs: JobSettings;
     }
 }

@@ -1,6 +1,27 @@
-//! The clone URLs that one run tries.
+//! The clone URLs that one run tries, and the outcomes of trying them.
 
+use crate::words::words;
 use std::collections::{BTreeSet, VecDeque};
+
+words! {
+    /// Result of an attempt at one URL.
+    SourceOutcome {
+        /// An event is served with objects from there.
+        Served = "served",
+        /// Objects came, and others are still missing.
+        Incomplete = "incomplete",
+        /// It has none of the missing objects.
+        Absent = "absent",
+        /// Its objects, or the request for them, were refused.
+        Refused = "refused",
+        /// The host cannot be reached.
+        Unreachable = "unreachable",
+        /// It does not speak git's protocol.
+        Protocol = "protocol",
+        /// It was not asked: its domain rests, or has had its requests.
+        Postponed = "postponed",
+    }
+}
 
 /// URLs of one announcement, or of one PR event, that one run tries.
 pub const PER_EVENT: usize = 8;

@@ -4,6 +4,7 @@
 //! * [`push`]: which signed state allows a push. [`align`]: aligns a repository with a state. [`settle`]: examines
 //!   again everything that waits for one identifier. [`aside`]: commits whose PR event has not arrived yet. [`spread`]:
 //!   gives a PR event's commit to every repository that the PR event names.
+//! * [`needs`]: git data that waiting events lack, for the fetcher. [`fetched`]: takes that git data in.
 //! * [`authority`]: signed events as the authority of a push, for git. [`receive`]: a push of a client.
 //! * [`quota`]: how much strangers have stored, for the quota rules.
 //! * [`context`]: all announcements and states of one identifier. [`signed`]: the events that a push takes out of
@@ -25,7 +26,9 @@ mod context;
 mod deletion;
 pub(crate) mod erase;
 pub(crate) mod expire;
+pub(crate) mod fetched;
 pub(crate) mod life;
+pub(crate) mod needs;
 mod pr_event;
 pub(crate) mod promote;
 pub(crate) mod push;

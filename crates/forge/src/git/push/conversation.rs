@@ -378,7 +378,7 @@ pub(crate) async fn take_pack(
 }
 
 /// Returns when the disk has too little space left.
-async fn out_of_room(forge: &Forge, writer: Writer) -> Fault {
+pub(crate) async fn out_of_room(forge: &Forge, writer: Writer) -> Fault {
     loop {
         tokio::time::sleep(ROOM_EVERY).await;
         if let Err(full) = disk::ensure_room(forge, writer) {
