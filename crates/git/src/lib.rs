@@ -9,6 +9,7 @@
 //! * [`snapshot`], [`reftx`]: all refs at one moment, and the transaction that moves refs.
 //! * [`read`]: commits, directories, files and diffs, for pages and the API.
 //! * [`write`], [`copy`]: a first commit without a working tree, and self-contained copies for forks.
+//! * [`fetch`] asks another server for exact objects, over an HTTP client that the caller brings.
 //! * [`upload`] serves a fetch, [`hint`] inserts a message into its answer; [`incoming`] holds a push's objects until
 //!   its refs may move.
 //!
@@ -22,6 +23,7 @@ pub mod copy;
 mod durable;
 mod environment;
 pub mod error;
+pub mod fetch;
 pub mod hint;
 pub mod incoming;
 pub mod integrity;

@@ -341,7 +341,7 @@ fn parse_capabilities(list: &[u8], capabilities: &mut Capabilities) -> Result<()
 }
 
 /// Bytes from outside made safe for a message: shortened, without control characters.
-fn printable(bytes: &[u8]) -> String {
+pub(crate) fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().take(200).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

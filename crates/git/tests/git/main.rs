@@ -17,5 +17,6 @@ mod read_support;
 mod receiving;
 mod refs;
 mod repositories;
+mod sources;
 mod support;
 mod writing;
