@@ -84,5 +84,7 @@ words! {
         /// An event that a consumer had set aside was processed again.
         EventRetried = "event_retried",
         EventDropped = "event_dropped",
+        /// An administrator hurried, stopped or forgot a fetch from another server.
+        SyncManaged = "sync_managed",
     }
 }

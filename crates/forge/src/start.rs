@@ -7,6 +7,7 @@ use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_macros::boxed;
 use abide_store::nostr::reservations;
+use abide_store::sync::{domains, queue};
 use abide_store::{StoreError, jobs, leases, webhooks};
 
 /// Number of repairs.
@@ -34,6 +35,8 @@ pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
                 jobs::expire_of(tx, prefix, me).await?;
                 webhooks::expire_of(tx, prefix, me).await?;
                 reservations::expire_of(tx, prefix, me).await?;
+                queue::expire_of(tx, prefix, me).await?;
+                domains::expire_of(tx, prefix, me).await?;
                 jobs::reap(tx).await?;
                 Ok(())
             })

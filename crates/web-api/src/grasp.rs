@@ -6,6 +6,7 @@ use super::segments::Segments;
 use super::shape::time;
 use crate::App;
 use abide_forge::grasp::status::{self, Status, Waiting, WaitingPrEvent, WaitingPrEvents, WaitingState};
+use abide_forge::sync::status::{self as search, Search, Source};
 use abide_nostr::nip19;
 use axum::Json;
 use axum::extract::State;
@@ -31,6 +32,48 @@ pub(super) struct GraspStatus {
     /// Patches and pull requests of which one half is missing: the latest hundred.
     proposals: Vec<GraspProposal>,
     proposal_count: i64,
+    /// Search for missing git data on other servers; null if nothing is searched for.
+    search: Option<GraspSearch>,
+}
+
+/// A search for missing git data at the clone URLs of signed events.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct GraspSearch {
+    /// Whether a search runs now.
+    running: bool,
+    next_attempt_at: Option<String>,
+    /// Attempts since the last event.
+    attempts: u32,
+    /// URLs that were tried.
+    sources: Vec<GraspSource>,
+}
+
+/// A clone URL that was tried.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct GraspSource {
+    url: String,
+    tried_at: String,
+    /// `served`, `incomplete`, `absent`, `refused`, `unreachable`, `protocol` or `postponed`.
+    outcome: String,
+    /// The outcome as a sentence.
+    detail: String,
+}
+
+impl From<Search> for GraspSearch {
+    fn from(search: Search) -> Self {
+        let source = |source: Source| GraspSource {
+            url: source.url,
+            tried_at: time(source.tried_at),
+            outcome: source.outcome,
+            detail: source.detail,
+        };
+        Self {
+            running: search.entry.running,
+            next_attempt_at: search.entry.next_attempt.map(time),
+            attempts: search.entry.attempts,
+            sources: search.sources.into_iter().map(source).collect(),
+        }
+    }
 }
 
 /// A signed state that waits for git data.
@@ -120,6 +163,7 @@ impl GraspStatus {
             states: states.iter().map(GraspState::from).collect(),
             proposal_count: proposals.count,
             proposals: proposals.shown.into_iter().map(GraspProposal::from).collect(),
+            search: None,
         }
     }
 
@@ -139,6 +183,7 @@ impl GraspStatus {
             proposals: waiting.pr_events.shown.into_iter().map(GraspProposal::from).collect(),
             npub: waiting.npub,
             identifier: waiting.identifier,
+            search: None,
         }
     }
 }
@@ -155,11 +200,14 @@ pub(super) async fn status(
     Segments((npub, identifier)): Segments<(String, String)>,
 ) -> Result<Json<GraspStatus>, ApiError> {
     let owner = nip19::parse_npub(&npub).map_err(|_| ApiError::not_found())?;
-    match status::of(&app.forge, &caller, &owner, &identifier).await? {
-        Some(Status::Waiting(waiting)) => Ok(Json(GraspStatus::waiting(&app, waiting))),
+    let search = search::of(&app.forge, &identifier).await?;
+    let mut found = match status::of(&app.forge, &caller, &owner, &identifier).await? {
+        Some(Status::Waiting(waiting)) => GraspStatus::waiting(&app, waiting),
         Some(Status::Served { slug, states, pr_events }) => {
-            Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states, pr_events)))
+            GraspStatus::served(&app, npub, identifier, &slug, &states, pr_events)
         }
-        None => Err(ApiError::not_found()),
-    }
+        None => return Err(ApiError::not_found()),
+    };
+    found.search = search.map(GraspSearch::from);
+    Ok(Json(found))
 }

@@ -5,7 +5,7 @@ use crate::config::{Config, Flags, LISTEN, LogFormat, PUBLIC_URL, SSH_LISTEN};
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use abide_forge::accounts::setup;
-use abide_forge::{Forge, admit, consumers, disk, doctor, jobs, mail, sequencer, start, webhooks};
+use abide_forge::{Forge, admit, consumers, disk, doctor, jobs, mail, sequencer, start, sync, webhooks};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -71,6 +71,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     background.spawn(admit::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::runner::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::schedule::run(forge.clone(), quiet.clone()));
+    background.spawn(sync::run(forge.clone(), quiet.clone()));
     let mut roads = JoinSet::new();
     roads.spawn(serve_http(forge.clone(), &config, http, stop.clone())?);
     roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));

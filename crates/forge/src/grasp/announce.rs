@@ -6,12 +6,13 @@ use super::life::{self, Fate};
 use super::promote::describe;
 use super::quota::Allowance;
 use super::settle::{self, settle_after};
-use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
+use super::{Halt, attached, ensure_room, entry, id, left, notice, seconds, stop};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::relay::{Relay, to_record};
 use crate::{Fault, Forge, GraspSettings};
 use abide_core::RepoId;
 use abide_core::event::{AnnouncementReplaced, Payload};
+use abide_core::sync::attempts::Arrival;
 use abide_nostr::event::seconds as whole_seconds;
 use abide_nostr::git::{Announcement, Service};
 use abide_nostr::grasp::Answer;
@@ -26,6 +27,7 @@ use abide_store::repos::{self, Repo, purges};
 use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Coordinate of a key's announcement, as deletions record it.
 pub(super) fn target(event: &Event, identifier: &str) -> String {
@@ -56,6 +58,7 @@ pub(super) async fn admit(
             from,
             settings: forge.settings().grasp.clone(),
             grace: forge.settings().lifecycle.grace,
+            delay: forge.settings().sync.delay(Arrival::Published),
         };
         match forge.store().write(unit, |tx, unit| Box::pin(write_and_settle(tx, unit))).await {
             Ok(done) => break done,
@@ -128,7 +131,9 @@ struct Unit {
     maintains: Maintains,
     from: Option<IpAddr>,
     settings: GraspSettings,
-    grace: std::time::Duration,
+    grace: Duration,
+    /// Delay before git data is fetched from its clone URLs; `None` if nothing is fetched.
+    delay: Option<Duration>,
 }
 
 struct Done {
@@ -182,7 +187,12 @@ async fn write_and_settle(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
     let done = write(tx, unit).await?;
     if done.answer.accepted() {
         let owner = unit.event.pubkey.to_bytes();
-        settle::enqueue_named(tx, &owner, unit.announcement.identifier.as_str()).await?;
+        let identifier = unit.announcement.identifier.as_str();
+        settle::enqueue_named(tx, &owner, identifier).await?;
+        // States may wait that an earlier announcement left, or that lack the URLs which this one names.
+        if !purgatory::states(tx, identifier, 1, i64::MAX).await?.is_empty() {
+            notice(tx, identifier, unit.delay).await?;
+        }
     }
     Ok(done)
 }

@@ -52,8 +52,10 @@ use abide_nostr::grasp::caps::{self, Caps};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId};
 use abide_store::nostr::purgatory::{self, Entry};
+use abide_store::sync::queue;
 use abide_store::{Conn, StoreError, Tx};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// Reason why a change was not made: a rule refused it, or the store failed.
 #[derive(Debug)]
@@ -121,6 +123,14 @@ fn seconds(event: &Event) -> i64 {
 async fn ensure_room(tx: &mut Tx, caps: &Caps, entry: &Entry) -> Result<(), Halt> {
     let counts = waiting(tx, Some(&entry.pubkey), entry.address.as_deref()).await?;
     Ok(caps::judge(caps, &counts)?)
+}
+
+/// Queues an identifier for the fetcher, in the transaction that lets an event wait; `None` if nothing is fetched.
+async fn notice(tx: &mut Tx, identifier: &str, delay: Option<Duration>) -> Result<(), StoreError> {
+    if let Some(delay) = delay {
+        queue::notice(tx, identifier, delay).await?;
+    }
+    Ok(())
 }
 
 /// Number of waiting entries: of a key, from an address, and in total.

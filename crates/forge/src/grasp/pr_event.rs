@@ -4,12 +4,13 @@ use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::RepoCoordinate;
 use super::quota::{self, Allowance};
 use super::spread::{self, Released, Source, Target, targets};
-use super::{Halt, aside, attached, ensure_room, entry, left};
+use super::{Halt, aside, attached, ensure_room, entry, left, notice};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{Relay, readable, to_record};
 use crate::{Fault, Forge, GraspSettings, threads};
 use abide_core::Oid;
 use abide_core::admission::Network;
+use abide_core::sync::attempts::Arrival;
 use abide_git::Client;
 use abide_nostr::git::{ObjectId, PrEvent};
 use abide_nostr::grasp::event::{Commit, PrVerdict, distance, own_steps, pr_event as judge};
@@ -24,6 +25,7 @@ use abide_store::{Tx, nostr};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Decides about a PR event.
 pub(super) async fn admit(
@@ -273,6 +275,7 @@ async fn wait(
         settings: forge.settings().grasp.clone(),
         allowance: arrival.allowance.clone(),
         incomplete: incomplete.map(str::to_owned),
+        delay: forge.settings().sync.delay(Arrival::Published),
     };
     match forge.store().write(unit, |tx, unit| Box::pin(write_wait(tx, unit))).await {
         Ok(Wrote::Raced) => Ok(Tried::Raced),
@@ -305,6 +308,8 @@ struct Wait {
     settings: GraspSettings,
     allowance: Allowance,
     incomplete: Option<String>,
+    /// Delay before its commit is fetched; `None` if nothing is fetched.
+    delay: Option<Duration>,
 }
 
 async fn write_wait(tx: &mut Tx, unit: &Wait) -> Result<Wrote, Halt> {
@@ -341,6 +346,12 @@ async fn write_wait(tx: &mut Tx, unit: &Wait) -> Result<Wrote, Halt> {
     let waiting: BTreeSet<_> = waiting.collect();
     let repos: Vec<_> = unit.repos.iter().cloned().chain(waiting).collect();
     pr_events::put(tx, &half, &repos, entry.address.as_deref()).await?;
+    if unit.due == Due::Push {
+        let identifiers: BTreeSet<&String> = unit.repos.iter().map(|(_, identifier)| identifier).collect();
+        for identifier in identifiers {
+            notice(tx, identifier, unit.delay).await?;
+        }
+    }
     if unit.due == Due::Job {
         spread::enqueue(tx, event, &unit.proposed).await?;
     }

@@ -6,9 +6,10 @@ use super::push::{Order, RepoCoordinate, is_complete, objects_of};
 use super::quota::Allowance;
 use super::settle::{self, settle_after};
 use super::signed::serve_state;
-use super::{Halt, ensure_room, entry, refusal, stop};
+use super::{Halt, ensure_room, entry, notice, refusal, stop};
 use crate::relay::Relay;
 use crate::{Fault, Forge};
+use abide_core::sync::attempts::Arrival;
 use abide_git::Client;
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::state::{Facts, Ruled, Verdict, judge};
@@ -172,10 +173,11 @@ async fn wait(
     Sender { from, allowance, due, .. }: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
-    let input = (event.clone(), identifier.to_owned(), (from, due), extend, settings, allowance.clone());
+    let delay = forge.settings().sync.delay(Arrival::Published);
+    let input = (event.clone(), identifier.to_owned(), (from, due, delay), extend, settings, allowance.clone());
     let written = forge
         .store()
-        .write(input, |tx, (event, identifier, (from, due), extend, settings, allowance)| {
+        .write(input, |tx, (event, identifier, (from, due, delay), extend, settings, allowance)| {
             Box::pin(async move {
                 let until = settings.expiry.of_arrival(tx.now());
                 let entry = entry(event, identifier, *from, until);
@@ -192,8 +194,9 @@ async fn wait(
                     let reason = "the announcement has just expired; publish it again, then the state";
                     return Err(refusal(Prefix::Restricted, reason).into());
                 }
-                if *due == Due::Job {
-                    settle::enqueue_named(tx, &event.pubkey.to_bytes(), identifier).await?;
+                match *due {
+                    Due::Job => settle::enqueue_named(tx, &event.pubkey.to_bytes(), identifier).await?,
+                    Due::Push => notice(tx, identifier, *delay).await?,
                 }
                 Ok::<_, Halt>(())
             })

@@ -2,7 +2,7 @@
 
 use abide_core::settings::value::TICK;
 use abide_core::settings::{bytes, count, duration, truth};
-use abide_core::sync::attempts::Delays;
+use abide_core::sync::attempts::{Arrival, Delays};
 use abide_core::sync::window::DomainLimits;
 use std::time::Duration;
 
@@ -32,6 +32,13 @@ abide_core::settings! {
     sections {
         delays: Delays;
         domains: DomainLimits;
+    }
+}
+
+impl SyncSettings {
+    /// Delay before git data is fetched for an event that came this way; `None` if nothing is fetched.
+    pub fn delay(&self, arrival: Arrival) -> Option<Duration> {
+        self.enabled.then(|| self.delays.of(arrival))
     }
 }
 

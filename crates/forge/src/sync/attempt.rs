@@ -10,7 +10,8 @@ use crate::{Fault, Forge};
 use abide_core::Oid;
 use abide_core::sync::sources::SourceOutcome as Word;
 use abide_git::fetch::{FetchClass, FetchError, MAX_WANTS, Presence, Source};
-use abide_git::{Flaw, ReceiveError, ReceiveLimits};
+use abide_git::incoming::Flaw;
+use abide_git::{ReceiveError, ReceiveLimits};
 use abide_nostr::EventId;
 use abide_outbound::{GateError, OutboundUrl};
 use abide_store::StoreError;
@@ -245,8 +246,8 @@ impl Outcome {
     fn and(self, other: Self, digest: Vec<u8>) -> Self {
         let bytes = self.bytes.saturating_add(other.bytes);
         let completed = other.word == Word::Served;
-        let fetched = if completed { self.fetched } else { Some(digest) };
-        if self.word == Word::Served { Self { bytes, ..self } } else { Self { bytes, fetched, ..other } }
+        let fetched = if completed { self.fetched.clone() } else { Some(digest) };
+        if self.word == Word::Served { Self { bytes, fetched, ..self } } else { Self { bytes, fetched, ..other } }
     }
 }
 

@@ -37,6 +37,9 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
         if let Err(fault) = throttle::give_turns(&forge).await {
             tracing::warn!(error = %fault, "cannot give turns at domains; retrying");
         }
+        if let Err(fault) = status::measure(&forge).await {
+            tracing::warn!(error = %fault, "cannot count the queue of identifiers");
+        }
         while tasks.len() < forge.settings().sync.at_once {
             match claim(&forge).await {
                 Ok(Some(entry)) => {

@@ -2,8 +2,8 @@
 
 use super::throttle::domain_of;
 use abide_git::fetch::{Answering, Remote, RemoteError, RemoteRequest, Reply};
+use abide_outbound::http::{HeaderName, HeaderValue, Method, header};
 use abide_outbound::{Gate, GateError, Host, OutboundUrl};
-use http::{HeaderName, HeaderValue, header};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl GuardedRemote {
         };
         let agent = (header::USER_AGENT, HeaderValue::from_static(concat!("git/2 abide/", env!("CARGO_PKG_VERSION"))));
         abide_outbound::Request {
-            method: if request.body().is_some() { http::Method::POST } else { http::Method::GET },
+            method: if request.body().is_some() { Method::POST } else { Method::GET },
             url: url.clone(),
             headers: request.headers().into_iter().map(header).chain([agent]).collect(),
             body: request.body().cloned().unwrap_or_default(),
@@ -120,8 +120,7 @@ fn parsed(url: &str) -> Result<OutboundUrl, RemoteError> {
 /// host are followed, for renamed repositories and from http to https: requests are counted by domain, and a redirect
 /// elsewhere would be a request that the other domain never had counted.
 fn next_hop(from: &OutboundUrl, location: &HeaderValue, suffix: &str) -> Option<(String, OutboundUrl)> {
-    let joined = url::Url::parse(from.as_str()).ok()?.join(location.to_str().ok()?).ok()?;
-    let next: OutboundUrl = joined.as_str().parse().ok()?;
+    let next = from.join(location.to_str().ok()?).ok()?;
     let base = next.as_str().strip_suffix(suffix)?.to_owned();
     let same_name = match (from.host(), next.host()) {
         (Host::Name(from), Host::Name(to)) => from == to,

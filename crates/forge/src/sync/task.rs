@@ -2,7 +2,7 @@
 
 use super::HOLD;
 use super::attempt::{self, Attempt};
-use super::throttle::{self, Turn};
+use super::throttle;
 use crate::grasp::needs::{self, Need};
 use crate::{Fault, Forge, hold};
 use abide_core::sync::attempts::Attempts;
@@ -89,9 +89,9 @@ async fn fetch(forge: &Forge, entry: &Entry) -> Result<Ended, Fault> {
             continue;
         }
         let wanted: Vec<Need> = needs.iter().filter(|need| need.urls.contains(&url)).cloned().collect();
-        let Some(first) = wanted.first() else { continue };
+        let Some(payer) = wanted.first().map(|need| need.payer) else { continue };
         let named_at = wanted.iter().map(|need| need.named_at).max().unwrap_or(Timestamp::from_micros(0));
-        let turn = match throttle::take(forge, entry, &url, first.payer, named_at).await? {
+        let turn = match throttle::take(forge, entry, &url, payer, named_at).await? {
             Ok(turn) => turn,
             Err(not) => {
                 attempt.postponed(&url, &not).await?;
@@ -99,9 +99,8 @@ async fn fetch(forge: &Forge, entry: &Entry) -> Result<Ended, Fault> {
             }
         };
         failpoint::hit(failpoint::SYNC_REQUESTED);
-        let turn: Turn = turn;
         let outcome = attempt.at(&url, &turn, wanted).await;
-        throttle::end(forge, &turn, first.payer, outcome.as_ref().ok()).await?;
+        throttle::end(forge, &turn, payer, outcome.as_ref().ok()).await?;
         if attempt::changed(&outcome?) {
             failpoint::hit(failpoint::SYNC_TAKEN);
             needs = needs::of(forge, &entry.identifier).await?;

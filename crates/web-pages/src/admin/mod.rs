@@ -7,6 +7,7 @@ mod invites;
 mod jobs;
 mod purgatory;
 mod questions;
+mod sync;
 mod users;
 
 use super::Route;
@@ -39,6 +40,8 @@ pub(super) fn routes() -> Vec<Route> {
         ("/admin/events", get(events::show)),
         ("/admin/events/settle", get(events::ask_drop).post(events::settle)),
         ("/admin/purgatory", get(purgatory::show)),
+        ("/admin/sync", get(sync::show)),
+        ("/admin/sync/manage", post(sync::manage)),
         ("/admin/audit", get(audit::show)),
     ]
 }

@@ -10,6 +10,7 @@ use crate::show::text::{readable, shortened, shown};
 use crate::visitor::Visitor;
 use abide_forge::grasp::status::{self, Status, Waiting};
 use abide_forge::repos::open::RepoLocator;
+use abide_forge::sync::status::{self as search, Search};
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue};
 
@@ -18,6 +19,7 @@ use axum::http::{HeaderName, HeaderValue};
 struct WaitingPage {
     frame: Frame,
     waiting: Waiting,
+    search: Option<Search>,
     /// The identifier as it may stand on a page.
     name: String,
     owner: String,
@@ -29,7 +31,12 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePat
     let front = page_path.reads() && page_path.segment(2).is_empty();
     if let (RepoLocator::Nostr { owner, identifier }, true) = (locator, front) {
         match status::of(&app.forge, &visitor.caller(), owner, identifier).await {
-            Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, page_path, waiting),
+            Ok(Some(Status::Waiting(waiting))) => {
+                return match search::of(&app.forge, identifier).await {
+                    Ok(search) => page(app, visitor, page_path, waiting, search),
+                    Err(fault) => fault.into(),
+                };
+            }
             Ok(_) => (),
             Err(fault) => return fault.into(),
         }
@@ -37,13 +44,19 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePat
     tombstone::or_nothing(app, visitor, page_path, locator).await
 }
 
-fn page(app: &App, visitor: &Visitor, page_path: &PagePath, waiting: Waiting) -> Elsewhere {
+fn page(
+    app: &App,
+    visitor: &Visitor,
+    page_path: &PagePath,
+    waiting: Waiting,
+    search: Option<Search>,
+) -> Elsewhere {
     let name = shortened(&shown(waiting.identifier.as_bytes()), 100).into_owned();
     let owner = readable(&waiting.npub);
     let typed = page_path.segment(1);
     let clone = app.url(&format!("/{}/{}.git", waiting.npub, typed.strip_suffix(".git").unwrap_or(typed)));
     let frame = Frame::new(app, visitor, format!("{owner}/{name} is waiting for git data"));
-    let mut response = respond::page(&WaitingPage { frame, waiting, name, owner, clone });
+    let mut response = respond::page(&WaitingPage { frame, waiting, search, name, owner, clone });
     let robots = HeaderName::from_static("x-robots-tag");
     response.headers_mut().insert(robots, HeaderValue::from_static("noindex"));
     Elsewhere::To(response)

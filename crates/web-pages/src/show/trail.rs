@@ -118,6 +118,7 @@ pub(crate) fn describe(action: &str, meta: &str) -> Option<String> {
         | Action::SessionEnded
         | Action::OtherSessionsEnded
         | Action::JobRetried
+        | Action::SyncManaged
         | Action::EventRetried
         | Action::EventDropped => return None,
     })
