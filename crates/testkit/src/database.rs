@@ -77,7 +77,10 @@ impl TestDatabase {
                 assert!(!log.exists(), "the database is still open");
                 let kept = kept_file(stamp);
                 let made = kept.with_extension(random_hex());
-                let copied = fs::copy(self.sqlite_file(), &made).and_then(|_| fs::rename(&made, &kept));
+                // The first test to keep one may not be a server, which makes all its files 0600.
+                let closed = fs::Permissions::from_mode(0o600);
+                let copied = fs::copy(self.sqlite_file(), &made).and_then(|_| fs::set_permissions(&made, closed));
+                let copied = copied.and_then(|()| fs::rename(&made, &kept));
                 copied.unwrap_or_else(|error| panic!("{} cannot be kept: {error}", kept.display()));
             }
         }

@@ -27,4 +27,5 @@ mod security;
 mod siege;
 mod signed;
 mod support;
+mod sync;
 mod webhooks;

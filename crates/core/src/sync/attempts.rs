@@ -12,7 +12,7 @@ pub const PAUSE: Duration = Duration::from_secs(120);
 
 /// How an event came here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub enum Origin {
     /// A client published it. Its git data is probably being pushed.
     Published,
     /// It came from another relay. Such events come in bursts, and nobody is going to push here.
@@ -32,10 +32,10 @@ crate::settings! {
 
 impl Delays {
     /// Delay of an event that came this way.
-    pub fn of(&self, arrival: Arrival) -> Duration {
+    pub fn of(&self, arrival: Origin) -> Duration {
         match arrival {
-            Arrival::Published => self.published,
-            Arrival::Synced => self.synced,
+            Origin::Published => self.published,
+            Origin::Synced => self.synced,
         }
     }
 }
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn a_published_event_leaves_its_author_three_minutes_and_a_synced_one_half_a_second() {
         let first = |arrival| Attempts::noticed(None, at(100), USUAL.of(arrival)).next;
-        assert_eq!(first(Arrival::Published), at(280));
-        assert_eq!(first(Arrival::Synced), at(100).plus(Duration::from_millis(500)));
+        assert_eq!(first(Origin::Published), at(280));
+        assert_eq!(first(Origin::Synced), at(100).plus(Duration::from_millis(500)));
     }
 
     #[test]

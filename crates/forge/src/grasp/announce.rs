@@ -12,7 +12,7 @@ use crate::relay::{Relay, to_record};
 use crate::{Fault, Forge, GraspSettings};
 use abide_core::RepoId;
 use abide_core::event::{AnnouncementReplaced, Payload};
-use abide_core::sync::attempts::Arrival;
+use abide_core::sync::attempts::Origin;
 use abide_nostr::event::seconds as whole_seconds;
 use abide_nostr::git::{Announcement, Service};
 use abide_nostr::grasp::Answer;
@@ -58,7 +58,7 @@ pub(super) async fn admit(
             from,
             settings: forge.settings().grasp.clone(),
             grace: forge.settings().lifecycle.grace,
-            delay: forge.settings().sync.delay(Arrival::Published),
+            delay: forge.settings().sync.delay(Origin::Published),
         };
         match forge.store().write(unit, |tx, unit| Box::pin(write_and_settle(tx, unit))).await {
             Ok(done) => break done,

@@ -84,8 +84,7 @@ pub(crate) async fn of(forge: &Forge, identifier: &str) -> Result<Vec<Need>, Fau
     let rows = purgatory::states(&mut conn, identifier, STATES, STATE_BYTES).await?;
     let authors: BTreeSet<[u8; 32]> =
         rows.iter().filter(|row| row.expires_at > now).map(|row| row.pubkey).take(AUTHORS).collect();
-    let waiting: HashSet<[u8; 32]> =
-        rows.iter().filter(|row| row.expires_at > now).map(|row| row.event_id).collect();
+    let waiting: HashSet<[u8; 32]> = rows.iter().filter(|row| row.expires_at > now).map(|row| row.event_id).collect();
     drop(conn);
     let mut needs = Vec::new();
     for author in authors {
@@ -137,7 +136,8 @@ async fn of_state(forge: &Forge, context: &GraspContext, said: &SignedState) -> 
     let coordinate = RepoCoordinate { owner: known.owner(), identifier: state.identifier.as_str().to_owned() };
     let wanted = Wanted::State(Box::new(said.event.clone()), Box::new(state.clone()));
     let (urls, named_at) = urls_of(forge, context, known.owner(), state.author);
-    let need = Need { wanted, coordinate, home, repo, dir, missing, urls, payer: known.owner(), account: false, named_at };
+    let need =
+        Need { wanted, coordinate, home, repo, dir, missing, urls, payer: known.owner(), account: false, named_at };
     with_account(forge, need).await.map(Some)
 }
 
@@ -148,12 +148,7 @@ async fn with_account(forge: &Forge, need: Need) -> Result<Need, Fault> {
 
 /// Clone URLs in the announcements of a repository's maintainers, without this server: of one key first, then of the owner,
 /// then of the others. Returns also the time of the newest of these announcements.
-fn urls_of(
-    forge: &Forge,
-    context: &GraspContext,
-    owner: PublicKey,
-    first: PublicKey,
-) -> (Vec<String>, Timestamp) {
+fn urls_of(forge: &Forge, context: &GraspContext, owner: PublicKey, first: PublicKey) -> (Vec<String>, Timestamp) {
     let maintainers = context.maintainers(owner);
     let mut listed: Vec<&Announced> =
         context.announced.iter().filter(|known| maintainers.contains(&known.owner())).collect();

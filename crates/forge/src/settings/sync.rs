@@ -2,7 +2,7 @@
 
 use abide_core::settings::value::TICK;
 use abide_core::settings::{bytes, count, duration, truth};
-use abide_core::sync::attempts::{Arrival, Delays};
+use abide_core::sync::attempts::{Delays, Origin};
 use abide_core::sync::window::DomainLimits;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ abide_core::settings! {
 
 impl SyncSettings {
     /// Delay before git data is fetched for an event that came this way; `None` if nothing is fetched.
-    pub fn delay(&self, arrival: Arrival) -> Option<Duration> {
+    pub fn delay(&self, arrival: Origin) -> Option<Duration> {
         self.enabled.then(|| self.delays.of(arrival))
     }
 }

@@ -126,7 +126,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn fetch(&mut self, url: &str, turn: &Turn, mut wanted: Vec<Need>) -> Result<Outcome, Fault> {
-        match self.forge.gate().vet(&turn.url).await {
+        match self.forge.gate().vet(turn.url.endpoint()).await {
             Ok(vetted) => {
                 for addr in vetted.addrs().iter().take(1) {
                     if !throttle::address(self.forge, addr.ip()).await? {

@@ -79,7 +79,7 @@ impl GuardedRemote {
         let agent = (header::USER_AGENT, HeaderValue::from_static(concat!("git/2 abide/", env!("CARGO_PKG_VERSION"))));
         abide_outbound::Request {
             method: if request.body().is_some() { Method::POST } else { Method::GET },
-            url: url.clone(),
+            address: url.clone(),
             headers: request.headers().into_iter().map(header).chain([agent]).collect(),
             body: request.body().cloned().unwrap_or_default(),
             idle: self.idle,
@@ -143,7 +143,10 @@ mod tests {
     fn only_redirects_of_the_same_request_within_a_host_are_followed() {
         let from = "http://git.example/old/x.git/info/refs?service=git-upload-pack";
         let path = "info/refs?service=git-upload-pack";
-        assert_eq!(hop(from, &format!("https://git.example/new/x.git/{path}")).unwrap(), "https://git.example/new/x.git");
+        assert_eq!(
+            hop(from, &format!("https://git.example/new/x.git/{path}")).unwrap(),
+            "https://git.example/new/x.git"
+        );
         assert_eq!(hop(from, &format!("/new/x.git/{path}")).unwrap(), "http://git.example/new/x.git");
         for elsewhere in [
             format!("https://other.example/new/x.git/{path}"),

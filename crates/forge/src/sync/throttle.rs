@@ -90,9 +90,7 @@ pub(super) async fn take(
         None => Err(Postponed::Budget),
         Some(Requested::Resting(until)) => Err(Postponed::Resting(until)),
         Some(Requested::Throttled) => Err(Postponed::Throttled),
-        Some(Requested::Made(request)) => {
-            Ok(Turn { request, domain, url: parsed, since: tokio::time::Instant::now() })
-        }
+        Some(Requested::Made(request)) => Ok(Turn { request, domain, url: parsed, since: tokio::time::Instant::now() }),
     })
 }
 

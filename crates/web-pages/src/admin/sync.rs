@@ -63,8 +63,8 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
 
 /// `POST /admin/sync/manage`
 pub(super) async fn manage(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
-    let domain = || form.text("domain").to_owned();
-    let command = match form.text("action") {
+    let domain = || form.text("domain");
+    let command = match form.text("action").as_str() {
         "try" => Command::Try(form.id()?),
         "forget" => Command::Forget(form.id()?),
         "rest" => Command::Rest(domain()),

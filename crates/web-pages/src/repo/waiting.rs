@@ -44,13 +44,7 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePat
     tombstone::or_nothing(app, visitor, page_path, locator).await
 }
 
-fn page(
-    app: &App,
-    visitor: &Visitor,
-    page_path: &PagePath,
-    waiting: Waiting,
-    search: Option<Search>,
-) -> Elsewhere {
+fn page(app: &App, visitor: &Visitor, page_path: &PagePath, waiting: Waiting, search: Option<Search>) -> Elsewhere {
     let name = shortened(&shown(waiting.identifier.as_bytes()), 100).into_owned();
     let owner = readable(&waiting.npub);
     let typed = page_path.segment(1);

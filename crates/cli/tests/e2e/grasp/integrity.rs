@@ -7,7 +7,7 @@ use rstest::rstest;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(super) fn nostr_ref(event: &Event) -> String {
+pub fn nostr_ref(event: &Event) -> String {
     format!("refs/nostr/{}", event.id.to_hex())
 }
 
@@ -29,7 +29,7 @@ pub(super) fn begin_unrelated(scene: &mut Scene, key: &Key, identifier: &str) ->
 }
 
 /// A pull request for repositories.
-pub(super) fn proposal(commit: &str, repos: &[String]) -> Event {
+pub fn proposal(commit: &str, repos: &[String]) -> Event {
     let mut tags: Vec<Vec<&str>> = repos.iter().map(|repo| vec!["a", repo.as_str()]).collect();
     tags.push(vec!["c", commit]);
     let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();

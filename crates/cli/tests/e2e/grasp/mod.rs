@@ -9,7 +9,7 @@ mod erased;
 mod everywhere;
 mod flood;
 mod hostile;
-mod integrity;
+pub mod integrity;
 mod kept;
 mod leaving;
 mod life;

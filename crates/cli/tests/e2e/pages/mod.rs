@@ -38,7 +38,7 @@ pub fn open_server(engine: Engine) -> Server {
 
 /// Adds an account that administers the site.
 #[track_caller]
-fn add_admin(server: &Server, name: &str) {
+pub fn add_admin(server: &Server, name: &str) {
     let email = format!("{name}@example.org");
     let args = ["user", "add", name, "--email", &email, "--password-stdin", "--admin"];
     let output = server.cli_stdin(&args, format!("{PASSWORD}\n"));
