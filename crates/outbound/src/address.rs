@@ -1,4 +1,4 @@
-//! A URL entered by a user: `http` or `https`, a host and a port.
+//! A URL entered by a user: `http` or `https`, a host and a port. `relay.rs` has the same for relays.
 //!
 //! Parsed by the rules of browsers. Odd spellings of an IP address (`0x7f.1`, `2130706433`, `0177.0.0.1`, full-width
 //! digits) become that address before the guard checks it.
@@ -20,6 +20,9 @@ pub enum AddressError {
     /// Another scheme than http or https.
     #[error("must start with http:// or https://")]
     Scheme,
+    /// Another scheme than ws or wss.
+    #[error("must start with ws:// or wss://")]
+    RelayScheme,
     /// A user name or password before the host.
     #[error("must not contain a user name or password")]
     Credentials,
@@ -30,13 +33,14 @@ pub enum AddressError {
     Characters,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Scheme of a URL. `ws` and `wss` begin as requests of HTTP, so they count as these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scheme {
     Http,
     Https,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
     /// A name to look up: lower case, without a trailing dot.
     Name(String),
@@ -54,66 +58,32 @@ impl fmt::Display for Host {
     }
 }
 
-/// Target of an outbound request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutboundUrl {
-    scheme: Scheme,
-    host: Host,
-    port: u16,
-    target: String,
-    text: String,
+/// Server and path of a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Endpoint {
+    pub(crate) scheme: Scheme,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    pub(crate) target: String,
 }
 
-impl OutboundUrl {
-    /// Scheme of the URL.
-    pub fn scheme(&self) -> Scheme {
-        self.scheme
-    }
-
-    /// Host of the URL.
-    pub fn host(&self) -> &Host {
-        &self.host
-    }
-
-    /// Port, explicit or the scheme's default.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Path and query, as in the request line.
-    pub fn target(&self) -> &str {
-        &self.target
-    }
-
-    /// The URL as text, without a fragment.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
+impl Endpoint {
     /// Value of the `Host` header: with the port only if it is not the default.
-    pub fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         match (self.scheme, self.port) {
             (Scheme::Http, 80) | (Scheme::Https, 443) => self.host.to_string(),
             (_, port) => format!("{}:{port}", self.host),
         }
     }
-}
 
-impl FromStr for OutboundUrl {
-    type Err = AddressError;
-
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        if text.len() > MAX_LEN {
-            return Err(AddressError::TooLong);
-        }
-        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(AddressError::Characters);
-        }
+    /// Parses a URL with one of these schemes: the plain one, and the one with TLS. Removes its fragment.
+    pub(crate) fn parse(text: &str, schemes: [&str; 2], other: AddressError) -> Result<(Self, Url), AddressError> {
+        check_text(text)?;
         let mut url = Url::parse(text).map_err(|error| AddressError::Unreadable(error.to_string()))?;
         let scheme = match url.scheme() {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
-            _ => return Err(AddressError::Scheme),
+            found if found == schemes[0] => Scheme::Http,
+            found if found == schemes[1] => Scheme::Https,
+            _ => return Err(other),
         };
         if !url.username().is_empty() || url.password().is_some() {
             return Err(AddressError::Credentials);
@@ -125,7 +95,7 @@ impl FromStr for OutboundUrl {
             Some(url::Host::Ipv6(ip)) => Host::Ip(ip.into()),
             None => return Err(AddressError::Unreadable("it has no host".into())),
         };
-        let port = url.port_or_known_default().ok_or(AddressError::Scheme)?;
+        let port = url.port_or_known_default().expect("the four schemes have default ports");
         if port == 0 {
             return Err(AddressError::Unreadable("port 0 is not valid".into()));
         }
@@ -133,8 +103,79 @@ impl FromStr for OutboundUrl {
             Some(query) => format!("{}?{query}", url.path()),
             None => url.path().to_owned(),
         };
-        Ok(Self { scheme, host, port, target, text: url.into() })
+        Ok((Self { scheme, host, port, target }, url))
     }
+}
+
+/// Target of an outbound request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboundUrl {
+    endpoint: Endpoint,
+    text: String,
+}
+
+impl OutboundUrl {
+    /// Server and path of the URL.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Scheme of the URL.
+    pub fn scheme(&self) -> Scheme {
+        self.endpoint.scheme
+    }
+
+    /// Host of the URL.
+    pub fn host(&self) -> &Host {
+        &self.endpoint.host
+    }
+
+    /// Port, explicit or the scheme's default.
+    pub fn port(&self) -> u16 {
+        self.endpoint.port
+    }
+
+    /// Path and query, as in the request line.
+    pub fn target(&self) -> &str {
+        &self.endpoint.target
+    }
+
+    /// The URL as text, without a fragment.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Value of the `Host` header: with the port only if it is not the default.
+    pub fn authority(&self) -> String {
+        self.endpoint.authority()
+    }
+
+    /// Target of a redirect from this URL: a `Location`, relative or absolute. The rules for a URL hold for it, too.
+    pub fn join(&self, location: &str) -> Result<Self, AddressError> {
+        check_text(location)?;
+        let base = Url::parse(&self.text).expect("the text was parsed before");
+        let joined = base.join(location).map_err(|error| AddressError::Unreadable(error.to_string()))?;
+        joined.as_str().parse()
+    }
+}
+
+impl FromStr for OutboundUrl {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let (endpoint, url) = Endpoint::parse(text, ["http", "https"], AddressError::Scheme)?;
+        Ok(Self { endpoint, text: url.into() })
+    }
+}
+
+fn check_text(text: &str) -> Result<(), AddressError> {
+    if text.len() > MAX_LEN {
+        return Err(AddressError::TooLong);
+    }
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(AddressError::Characters);
+    }
+    Ok(())
 }
 
 fn name_of(name: &str) -> Result<Host, AddressError> {
@@ -157,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn host(text: &str) -> Host {
-        text.parse::<OutboundUrl>().expect(text).host
+        text.parse::<OutboundUrl>().expect(text).host().clone()
     }
 
     #[test]
@@ -218,6 +259,28 @@ mod tests {
             assert!(matches!(error(text), AddressError::Unreadable(_)), "{text}: {:?}", error(text));
         }
         assert_eq!(error(&format!("http://example.com/{}", "x".repeat(MAX_LEN))), AddressError::TooLong);
+    }
+
+    #[test]
+    fn a_redirect_is_judged_like_a_url() {
+        let base: OutboundUrl = "https://example.com/a/b.git/info/refs?service=x".parse().unwrap();
+        for (location, target) in [
+            ("https://other.example/c", "https://other.example/c"),
+            ("/c?y=1#z", "https://example.com/c?y=1"),
+            ("../refs", "https://example.com/a/b.git/refs"),
+            ("//other.example", "https://other.example/"),
+            ("http://127.1/", "http://127.0.0.1/"),
+        ] {
+            assert_eq!(base.join(location).unwrap().as_str(), target, "{location}");
+        }
+        for (location, error) in [
+            ("file:///etc/passwd", AddressError::Scheme),
+            ("//user@other.example/", AddressError::Credentials),
+            ("/a\r\nx: y", AddressError::Characters),
+            (&"x".repeat(MAX_LEN), AddressError::TooLong),
+        ] {
+            assert_eq!(base.join(location), Err(error), "{location}");
+        }
     }
 
     proptest! {

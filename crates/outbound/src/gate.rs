@@ -1,6 +1,6 @@
 //! The gate: decides which outbound connections are allowed, and to which addresses.
 
-use crate::address::{Host, OutboundUrl};
+use crate::address::{Endpoint, Host, OutboundUrl};
 use crate::guard::{self, Reason};
 use crate::{AllowList, Resolver};
 use abide_core::settings::duration;
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
@@ -30,8 +30,12 @@ abide_core::settings! {
     with {
         /// Bytes read of a response body.
         body: usize = 16 << 10;
-        /// Concurrent exchanges.
+        /// Concurrent exchanges of [`Gate::post`].
         at_once: usize = 256;
+        /// Concurrent responses of [`Gate::open`]. Each may take minutes, so they leave the slots of webhooks alone.
+        streams: usize = 64;
+        /// Concurrent WebSockets. They stay open for days.
+        sockets: usize = 256;
     }
 }
 
@@ -117,15 +121,27 @@ struct Inner {
     allow: AllowList,
     resolver: Box<dyn Resolver>,
     limits: OutboundLimits,
-    turns: Semaphore,
+    exchanges: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    sockets: Arc<Semaphore>,
     tls: TlsConnector,
+}
+
+/// Kinds of connections that have slots of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Slots {
+    Exchanges,
+    Streams,
+    Sockets,
 }
 
 impl Gate {
     /// A gate to public addresses, with the operator's exceptions.
     pub fn new(allow: AllowList, resolver: impl Resolver, limits: OutboundLimits) -> Self {
-        let turns = Semaphore::new(limits.at_once.clamp(1, Semaphore::MAX_PERMITS));
-        Self { inner: Arc::new(Inner { allow, resolver: Box::new(resolver), limits, turns, tls: tls() }) }
+        let slots = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        let (exchanges, streams, sockets) = (slots(limits.at_once), slots(limits.streams), slots(limits.sockets));
+        let resolver = Box::new(resolver);
+        Self { inner: Arc::new(Inner { allow, resolver, limits, exchanges, streams, sockets, tls: tls() }) }
     }
 
     /// OutboundLimits of outbound requests.
@@ -133,8 +149,15 @@ impl Gate {
         &self.inner.limits
     }
 
-    pub(crate) fn turns(&self) -> &Semaphore {
-        &self.inner.turns
+    /// Takes a slot. Waits at most as long as an exchange may take.
+    pub(crate) async fn slot(&self, of: Slots) -> Result<OwnedSemaphorePermit, GateError> {
+        let slots = match of {
+            Slots::Exchanges => &self.inner.exchanges,
+            Slots::Streams => &self.inner.streams,
+            Slots::Sockets => &self.inner.sockets,
+        };
+        let slot = timeout(self.inner.limits.total, slots.clone().acquire_owned()).await;
+        Ok(slot.map_err(|_| GateError::Crowded)?.expect("these semaphores are never closed"))
     }
 
     pub(crate) fn tls(&self) -> &TlsConnector {
@@ -144,18 +167,24 @@ impl Gate {
     /// Checks a URL without a look-up, when a user enters it. Passing is no guarantee: [`Gate::vet`] decides at send
     /// time.
     pub fn screen(&self, address: &OutboundUrl) -> Result<(), GateError> {
-        match address.host() {
-            Host::Ip(ip) => self.judge(address, *ip),
+        let host = address.host();
+        match host {
+            Host::Ip(ip) => self.judge(host, *ip),
             Host::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
-                if self.inner.allow.names(address.host()) { Ok(()) } else { self.judge(address, LOOPBACK) }
+                if self.inner.allow.names(host) {
+                    Ok(())
+                } else {
+                    self.judge(host, LOOPBACK)
+                }
             }
             Host::Name(_) => Ok(()),
         }
     }
 
     /// Looks a host up once, and refuses it if any of its addresses is refused.
-    pub async fn vet(&self, address: &OutboundUrl) -> Result<Vetted, GateError> {
-        let ips = match address.host() {
+    pub async fn vet(&self, endpoint: &Endpoint) -> Result<Vetted, GateError> {
+        let Endpoint { host, port, .. } = endpoint;
+        let ips = match host {
             Host::Ip(ip) => vec![*ip],
             Host::Name(name) => {
                 let lookup = |reason| GateError::Lookup { host: name.clone(), reason };
@@ -168,13 +197,13 @@ impl Gate {
                 ips
             }
         };
-        if !self.inner.allow.names(address.host()) {
+        if !self.inner.allow.names(host) {
             for ip in &ips {
-                self.judge(address, *ip)?;
+                self.judge(host, *ip)?;
             }
         }
-        let addrs = ips.into_iter().map(|ip| SocketAddr::new(ip, address.port())).collect();
-        Ok(Vetted { host: address.host().to_string(), addrs })
+        let addrs = ips.into_iter().map(|ip| SocketAddr::new(ip, *port)).collect();
+        Ok(Vetted { host: host.to_string(), addrs })
     }
 
     /// Connects to the checked addresses only.
@@ -188,10 +217,10 @@ impl Gate {
         }
     }
 
-    fn judge(&self, address: &OutboundUrl, ip: IpAddr) -> Result<(), GateError> {
+    fn judge(&self, host: &Host, ip: IpAddr) -> Result<(), GateError> {
         match guard::refused(ip) {
             Some(reason) if !self.inner.allow.holds(ip) => {
-                Err(GateError::Refused { host: address.host().to_string(), ip, reason })
+                Err(GateError::Refused { host: host.to_string(), ip, reason })
             }
             _ => Ok(()),
         }

@@ -1,92 +1,17 @@
 //! The gate against real sockets: permitted targets, and limits on the response.
-#![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
 
+use crate::support::{Book, address, gate, request, serving, short};
 use abide_outbound::http::{HeaderName, HeaderValue};
-use abide_outbound::{AllowList, Answer, Gate, GateError, OutboundLimits, OutboundUrl, Post, Resolver};
-use futures_util::future::BoxFuture;
-use std::collections::HashMap;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use abide_outbound::{Answer, Gate, GateError, OutboundLimits, Post};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-
-/// Answers to successive look-ups of a name.
-type Answers = Vec<Vec<IpAddr>>;
-
-/// Fake DNS: each look-up of a name returns the next list.
-#[derive(Clone, Default)]
-struct Book {
-    entries: Arc<Mutex<HashMap<&'static str, Answers>>>,
-    asked: Arc<AtomicUsize>,
-}
-
-impl Book {
-    fn with(self, name: &'static str, answers: &[&[&str]]) -> Self {
-        let parsed = answers.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
-        self.entries.lock().unwrap().insert(name, parsed);
-        self
-    }
-}
-
-impl Resolver for Book {
-    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        let turn = self.asked.fetch_add(1, Ordering::SeqCst);
-        let entries = self.entries.lock().unwrap();
-        let found = entries.get(name).map(|lists| lists[turn.min(lists.len() - 1)].clone());
-        Box::pin(async move { found.ok_or_else(|| io::Error::other("no such name")) })
-    }
-}
-
-fn gate(book: Book, allow: &[&str], limits: OutboundLimits) -> Gate {
-    Gate::new(AllowList::parse(allow).unwrap(), book, limits)
-}
-
-fn short() -> OutboundLimits {
-    OutboundLimits { total: Duration::from_millis(400), connect: Duration::from_millis(200), body: 1024, at_once: 8 }
-}
-
-fn address(text: &str) -> OutboundUrl {
-    text.parse().unwrap()
-}
 
 async fn post(gate: &Gate, to: &str) -> Result<Answer, GateError> {
     let headers = vec![(HeaderName::from_static("x-test"), HeaderValue::from_static("yes"))];
     gate.post(Post { address: address(to), headers, body: "hello".into() }).await
-}
-
-/// Reads one request and returns its text.
-async fn request(stream: &mut TcpStream) -> String {
-    let mut text = Vec::new();
-    let mut buffer = [0; 4096];
-    while !text.ends_with(b"hello") {
-        let read = stream.read(&mut buffer).await.unwrap();
-        assert!(read > 0, "the request broke off: {}", String::from_utf8_lossy(&text));
-        text.extend_from_slice(&buffer[..read]);
-    }
-    String::from_utf8(text).unwrap()
-}
-
-/// A server that answers every request with the same bytes, and records the requests.
-async fn serving(answer: &'static [u8]) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let log = seen.clone();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let log = log.clone();
-            tokio::spawn(async move {
-                let asked = request(&mut stream).await;
-                log.lock().unwrap().push(asked);
-                let _ = stream.write_all(answer).await;
-            });
-        }
-    });
-    (at, seen)
 }
 
 #[tokio::test]
@@ -127,10 +52,10 @@ async fn what_is_not_public_is_refused_however_it_is_spelled() {
 #[tokio::test]
 async fn one_refused_address_among_several_refuses_the_name() {
     let book = Book::default().with("mixed.example", &[&["93.184.216.34", "10.0.0.7"]]);
-    let refused = gate(book, &[], short()).vet(&address("https://mixed.example/")).await;
+    let refused = gate(book, &[], short()).vet(address("https://mixed.example/").endpoint()).await;
     assert!(matches!(refused, Err(GateError::Refused { ip, .. }) if ip.to_string() == "10.0.0.7"), "{refused:?}");
     let book = Book::default().with("public.example", &[&["93.184.216.34", "2606:4700::1111"]]);
-    let vetted = gate(book, &[], short()).vet(&address("https://public.example/")).await.unwrap();
+    let vetted = gate(book, &[], short()).vet(address("https://public.example/").endpoint()).await.unwrap();
     let addrs: Vec<_> = vetted.addrs().iter().map(ToString::to_string).collect();
     assert_eq!(addrs, ["93.184.216.34:443", "[2606:4700::1111]:443"]);
 }
