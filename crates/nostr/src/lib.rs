@@ -6,12 +6,14 @@
 //! * [`event`]: event parsing, ids, signatures, order of versions, expiration. [`deletion`]: targets of a kind 5 event.
 //! * [`filter`]: subscription filters, and an index over many of them for broadcasting.
 //! * [`message`]: relay frames. [`session`]: one connection as a state machine without I/O.
+//! * [`client`]: the other side, another relay that we read: its frames, its session, its budget.
 //! * [`info`]: relay information (NIP-11), [`nip05`], [`nip19`], [`http_auth`] (NIP-98).
 //! * [`git`]: NIP-34 events, parsed once at the edge into validated types.
 //! * [`grasp`]: the rules of GRASP: maintainers, acceptance, purgatory and its expiry, and pushes that match a state.
 //!
 //! Storage is in `abide-store`, use cases in `abide-forge`, sockets in `abide-web`.
 
+pub mod client;
 pub mod deletion;
 pub mod event;
 pub mod filter;

@@ -131,6 +131,7 @@ fn shortened(field: &str) -> String {
 mod tests {
     use super::*;
     use crate::testing::{NOW_SECONDS, event, key};
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn parse(value: Value) -> Result<Filter, FilterError> {
@@ -222,5 +223,34 @@ mod tests {
         let filter = |kinds: &[u16]| Filter::parse(&json!({"kinds": kinds, "#t": ["a"]}), &limits);
         assert!(filter(&[1, 2]).is_ok());
         assert_eq!(filter(&[1, 2, 3]), Err(FilterError::TooManyValues(3)));
+    }
+
+    fn any_filter() -> impl Strategy<Value = Filter> {
+        let id = || any::<[u8; 32]>();
+        let ids = prop::option::of(prop::collection::btree_set(id().prop_map(EventId::from_byte_array), 0..4));
+        let authors = prop::option::of(prop::collection::btree_set(id().prop_map(PublicKey::from_byte_array), 0..4));
+        let kinds = prop::option::of(prop::collection::btree_set(any::<u16>(), 0..4));
+        let letter = "[a-zA-Z]".prop_map(|name| TagLetter::new(&name).unwrap());
+        let tags = prop::collection::btree_map(letter, prop::collection::btree_set(any::<String>(), 0..4), 0..4);
+        let time = || prop::option::of(0..=i64::MAX.unsigned_abs());
+        (ids, authors, kinds, tags, time(), time(), 0_usize..=500).prop_map(
+            |(ids, authors, kinds, tags, since, until, limit)| Filter {
+                ids,
+                authors,
+                kinds,
+                tags,
+                since,
+                until,
+                limit,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_filter_reads_back_from_its_json(filter in any_filter()) {
+            let text = filter.to_json().to_string();
+            prop_assert_eq!(parse(serde_json::from_str(&text).unwrap()), Ok(filter));
+        }
     }
 }
