@@ -28,7 +28,7 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// What the server offers.
+    /// Offer of the server.
     pub fn offer(&self) -> &Offer {
         &self.offer
     }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 /// Largest number of advertised refs.
 pub(super) const MAX_REFS: usize = 100_000;
 
-/// What a server offers to a fetch.
+/// Offer of a server to a client that fetches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
     V2(V2Offer),
@@ -201,4 +201,89 @@ pub(super) fn listed(line: &[u8]) -> Result<(Oid, &[u8]), FetchError> {
 
 fn is_sha1(format: &[u8]) -> Result<bool, FetchError> {
     if format == b"sha1" { Ok(true) } else { Err(FetchError::ObjectFormat(printable(format))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pktline::{put_data, put_flush};
+    use proptest::prelude::*;
+
+    const ONE: &str = "1111111111111111111111111111111111111111";
+
+    fn offer(lines: &[&str]) -> Result<Offer, FetchError> {
+        let mut wire = BytesMut::new();
+        for line in lines {
+            match *line {
+                "" => put_flush(&mut wire),
+                line => put_data(&mut wire, line.as_bytes()),
+            }
+        }
+        parse_offer(&wire)
+    }
+
+    #[test]
+    fn capabilities_are_read_in_both_forms() {
+        let v2 = V2Offer { fetch: true, ls_refs: true, ..V2Offer::default() };
+        let full = V2Offer { wait_for_done: true, object_format: true, agent: true, ..v2 };
+        let lines =
+            ["agent=x", "ls-refs=unborn", "fetch=shallow wait-for-done filter", "object-format=sha1", "later=1"];
+        assert_eq!(offer(&[&["version 2"], &lines[..], &[""]].concat()), Ok(Offer::V2(full)));
+        assert_eq!(offer(&["version 2\n", "ls-refs\n", "fetch\n", ""]), Ok(Offer::V2(v2)));
+
+        let oid = |byte| Oid::from_bytes([byte; 20]);
+        let old = OldOffer {
+            tips: [oid(0x11), oid(0x22)].into(),
+            peeled: [oid(0x33)].into(),
+            unadvertised: true,
+            side_band_64k: true,
+            thin_pack: true,
+            ofs_delta: true,
+            no_progress: true,
+            object_format: true,
+            agent: true,
+        };
+        let (two, three) = ("2".repeat(40), "3".repeat(40));
+        let head = "multi_ack thin-pack side-band side-band-64k ofs-delta no-progress allow-tip-sha1-in-want \
+                    object-format=sha1 agent=git/2";
+        let lines = [
+            &format!("{ONE} HEAD\0{head}\n"),
+            &format!("{two} refs/tags/v1\n"),
+            &format!("{three} refs/tags/v1^{{}}\n"),
+        ];
+        assert_eq!(offer(&[lines[0], lines[1], lines[2], ""]), Ok(Offer::Old(old)));
+        // Only the first line carries capabilities.
+        let late = offer(&[&format!("{ONE} HEAD"), &format!("{two} x\0agent=git/2"), ""]).unwrap();
+        assert!(matches!(late, Offer::Old(offer) if !offer.agent && offer.tips.len() == 2));
+    }
+
+    #[test]
+    fn broken_advertisements_are_errors() {
+        for lines in [
+            &["# service=git-upload-pack", "version 2"][..],
+            &["# service=git-receive-pack", ""],
+            &["version 3", ""],
+            &["<html>", ""],
+            &[&ONE[..39]],
+            &[ONE],
+            &["version 2", ""],
+        ] {
+            assert!(matches!(offer(lines), Err(FetchError::Protocol(_))), "{lines:?}: {:?}", offer(lines));
+        }
+        assert_eq!(offer(&[&format!("shallow {ONE}"), ""]), Err(FetchError::Shallow));
+        assert!(matches!(offer(&["version 2", "fetch"]), Err(FetchError::Cut(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+            let _ = parse_offer(&bytes);
+        }
+
+        #[test]
+        fn arbitrary_lines_never_panic(lines in proptest::collection::vec("(version [0-9]|# service=git-upload-pack|[0-9a-f]{40} [a-z^{}/]{0,9}|fetch=[a-z -]{0,20}|)", 0..9)) {
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let _ = offer(&lines);
+        }
+    }
 }

@@ -108,6 +108,8 @@ impl PackReader {
                 }
                 Step::More => {}
             }
+            // The buffer can use its memory again only if no piece shares it.
+            self.piece = Bytes::new();
             self.buffer.reserve(PIECE);
             if ready!(poll_read_buf(Pin::new(&mut self.body), context, &mut self.buffer))? == 0 {
                 let what = if self.demux.has_begun() { "the pack has no end" } else { "no pack follows" };

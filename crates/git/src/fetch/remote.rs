@@ -10,8 +10,11 @@ use tokio::io::AsyncRead;
 /// Service of a fetch in smart HTTP.
 const SERVICE: &str = "git-upload-pack";
 
-/// A server with one repository. Implementations append [`RemoteRequest::path`] to the clone URL, judge redirects, and
-/// limit the time to the head of the answer and the silence within its body.
+/// A server with one repository. Implementations append [`RemoteRequest::path`] to the clone URL, and limit the time to the
+/// head of an answer and the silence within its body.
+///
+/// Redirects are theirs to judge, too. As in git, a redirect of the advertisement moves the clone URL, so that later
+/// requests go to the new server. A redirect that reaches the fetcher is an error.
 pub trait Remote: Send + Sync {
     /// Sends a request and returns when the head of its answer has arrived.
     fn ask(&self, request: RemoteRequest) -> Answering<'_>;
@@ -101,3 +104,18 @@ impl RemoteRequest {
 
 const ADVERTISEMENT: &str = "application/x-git-upload-pack-advertisement";
 const RESULT: &str = "application/x-git-upload-pack-result";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_the_headers_of_smart_http() {
+        let get = RemoteRequest::advertisement();
+        assert_eq!((get.path(), get.body()), ("info/refs?service=git-upload-pack", None));
+        assert_eq!(get.headers(), [("accept", ADVERTISEMENT), ("git-protocol", "version=2")]);
+        let post = RemoteRequest::command("0000".into(), ProtocolVersion::V0);
+        assert_eq!((post.path(), post.body()), ("git-upload-pack", Some(&Bytes::from_static(b"0000"))));
+        assert_eq!(post.headers(), [("content-type", "application/x-git-upload-pack-request"), ("accept", RESULT)]);
+    }
+}

@@ -5,6 +5,7 @@
 mod advertising;
 mod connecting;
 mod fetching;
+mod hostile_sources;
 mod maintaining;
 mod parsing;
 mod read_addresses;
@@ -17,6 +18,7 @@ mod read_support;
 mod receiving;
 mod refs;
 mod repositories;
+mod source_support;
 mod sources;
 mod support;
 mod writing;
