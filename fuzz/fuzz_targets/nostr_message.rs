@@ -3,12 +3,12 @@
 
 use abide_core::Timestamp;
 use abide_nostr::git::Service;
-use abide_nostr::{Action, Limits, Session};
+use abide_nostr::{Action, RelayLimits, Session};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
 fuzz_target!(|messages: Vec<String>| {
-    let limits = Limits { subscriptions: 3, filters: 4, ..Limits::default() };
+    let limits = RelayLimits { subscriptions: 3, filters: 4, ..RelayLimits::default() };
     let service = Service::parse("https://git.example.org").expect("an address");
     let mut session = Session::new(Arc::new(limits), service, "challenge".to_owned());
     for message in &messages {

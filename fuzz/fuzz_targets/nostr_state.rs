@@ -2,7 +2,7 @@
 #![no_main]
 
 use abide_nostr::git::RepoState;
-use abide_nostr::{Event, EventId, Limits, PublicKey, Signature};
+use abide_nostr::{Event, EventId, PublicKey, RelayLimits, Signature};
 use libfuzzer_sys::fuzz_target;
 use nostr::event::{Kind, Tag};
 use nostr::types::Timestamp;
@@ -13,7 +13,7 @@ fuzz_target!(|tags: Vec<Vec<String>>| {
     let (id, author, sig) =
         (EventId::from_byte_array([1; 32]), PublicKey::from_byte_array([2; 32]), Signature::from_byte_array([3; 64]));
     let event = Event::new(id, author, Timestamp::from_secs(0), Kind::from_u16(30_618), tags, "", sig);
-    let Ok(state) = RepoState::parse(&event, &Limits::default()) else { return };
+    let Ok(state) = RepoState::parse(&event, &RelayLimits::default()) else { return };
     assert!(!state.refs.is_empty());
     assert!(state.head.is_none_or(|head| head.as_branch().is_some()));
     for name in state.refs.keys() {

@@ -1,12 +1,12 @@
 //! The address of a webhook is http or https to a host that is what it looks like, or it is refused.
 #![no_main]
 
-use abide_outbound::{Address, Host, guard};
+use abide_outbound::{Host, OutboundUrl, guard};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let Ok(address) = text.parse::<Address>() else { return };
-    assert_eq!(address.as_str().parse::<Address>().as_ref(), Ok(&address));
+    let Ok(address) = text.parse::<OutboundUrl>() else { return };
+    assert_eq!(address.as_str().parse::<OutboundUrl>().as_ref(), Ok(&address));
     assert!(address.port() != 0 && address.target().starts_with('/'));
     assert!(!address.target().bytes().any(|byte| byte.is_ascii_control() || byte == b' '));
     match address.host() {

@@ -45,8 +45,10 @@ impl Circle {
         let (mut asked, mut left) = (BTreeSet::new(), BYTES);
         // Each round asks for the keys that the round before found. Where their number is bounded, so are the rounds.
         loop {
-            let next: Vec<[u8; 32]> =
-                circle.members.iter().filter(|key| asked.insert(**key)).map(|key| key.to_bytes()).collect();
+            let next: Vec<[u8; 32]> = reached(settings, &circle.members, &listed)
+                .filter(|key| asked.insert(*key))
+                .map(|key| key.to_bytes())
+                .collect();
             if next.is_empty() || left <= 0 {
                 return Ok(circle);
             }
@@ -65,9 +67,24 @@ impl Circle {
                 listed.extend(waiting.iter().filter_map(|entry| lists(&entry.json)));
                 circle.waiting.extend(waiting);
             }
-            circle.members = maintainers(owner, &listed, Model::Recursive, settings.maintainers);
+            circle.members = maintainers(owner, &listed, settings.maintainers, settings.maintainer_bounds);
         }
     }
+}
+
+/// The keys whose announcements decide: the members, and in the reciprocal model the keys that members list, which may list
+/// one back.
+fn reached<'a>(
+    settings: &GraspSettings,
+    members: &'a BTreeSet<PublicKey>,
+    listed: &'a BTreeMap<PublicKey, Vec<PublicKey>>,
+) -> impl Iterator<Item = PublicKey> + 'a {
+    let candidates = members.iter().filter_map(|key| listed.get(key)).flatten();
+    let most = match settings.maintainers {
+        Model::Recursive => 0,
+        Model::Reciprocal => settings.maintainer_bounds.size,
+    };
+    members.iter().chain(candidates.take(most)).copied()
 }
 
 /// Parses a stored announcement.

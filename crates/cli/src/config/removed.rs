@@ -28,7 +28,6 @@ pub(super) const REMOVED: &[&str] = &[
     "git.stranger_unpacks",
     "git.unpacked_ratio",
     "grasp.maintainer_steps",
-    "grasp.maintainers",
     "grasp.maintainers_at_most",
     "issues.assignees_per_issue",
     "issues.comments_per_issue",

@@ -249,6 +249,7 @@ fn crash_tests_walk_every_failpoint() {
         include_str!("crash/notify.rs"),
         include_str!("grasp/deletions.rs"),
         include_str!("grasp/restarts.rs"),
+        include_str!("sync/crash.rs"),
         include_str!("webhooks/reliable.rs"),
     ]
     .concat();

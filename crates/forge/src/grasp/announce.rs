@@ -54,7 +54,7 @@ pub(super) async fn admit(
             access: access_of(forge, event, allowance.signer),
             allowance: allowance.clone(),
             lists_us: service(forge).is_some_and(|service| announcement.lists(&service)),
-            maintains: maintains(&context, event),
+            maintains: maintains(&forge.settings().grasp, &context, &announcement),
             from,
             settings: forge.settings().grasp.clone(),
             grace: forge.settings().lifecycle.grace,
@@ -110,9 +110,10 @@ pub(super) fn service(forge: &Forge) -> Option<Service> {
 }
 
 /// Whether the author maintains somebody else's repository of this identifier.
-fn maintains(context: &GraspContext, event: &Event) -> Maintains {
+fn maintains(settings: &GraspSettings, context: &GraspContext, arriving: &Announcement) -> Maintains {
     let mut found = Maintains::Nothing;
-    for known in context.ruled_by(event.pubkey).filter(|known| known.owner() != event.pubkey) {
+    let ruled = context.ruled_with(settings, arriving).into_iter();
+    for known in ruled.filter(|known| known.owner() != arriving.owner) {
         match known.stage {
             Stage::Served(_) => return Maintains::Served,
             Stage::Waiting(..) => found = Maintains::Waiting,

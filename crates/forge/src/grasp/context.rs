@@ -7,7 +7,7 @@ use crate::{Fault, GraspSettings};
 use abide_core::RepoId;
 use abide_nostr::git::{Announcement, RepoState};
 use abide_nostr::grasp::fit::Candidates;
-use abide_nostr::grasp::maintainers::{Model, maintainers};
+use abide_nostr::grasp::maintainers::maintainers;
 use abide_nostr::{Event, PublicKey, kinds};
 use abide_store::Conn;
 use abide_store::nostr::{self, purgatory};
@@ -108,9 +108,8 @@ impl GraspContext {
     ) -> Result<Self, Fault> {
         let mut context = Self::default();
         context.load_announcements(settings, conn, identifier, key).await?;
-        let listed: BTreeMap<PublicKey, Vec<PublicKey>> =
-            context.announced.iter().map(|known| (known.owner(), known.announcement.maintainers.clone())).collect();
-        let of = |owner| (owner, maintainers(owner, &listed, Model::Recursive, settings.maintainers));
+        let listed = context.listed();
+        let of = |owner| (owner, maintainers(owner, &listed, settings.maintainers, settings.maintainer_bounds));
         context.maintainers = listed.keys().copied().map(of).collect();
         // The key's own maintainers first: strangers that use the identifier, or list these keys unasked, take no room
         // from them.
@@ -202,6 +201,23 @@ impl GraspContext {
         self.announced = found.into_values().collect();
         self.announced.sort_by_key(|known| known.repo_id().map_or(i64::MAX, RepoId::get));
         Ok(())
+    }
+
+    /// The keys that each announcement lists.
+    fn listed(&self) -> BTreeMap<PublicKey, Vec<PublicKey>> {
+        self.announced.iter().map(|known| (known.owner(), known.announcement.maintainers.clone())).collect()
+    }
+
+    /// As [`GraspContext::ruled_by`] for the author of an arriving announcement, with the keys that it lists: in the
+    /// reciprocal model these confirm its author.
+    pub(super) fn ruled_with(&self, settings: &GraspSettings, arriving: &Announcement) -> Vec<&Announced> {
+        let mut listed = self.listed();
+        listed.insert(arriving.owner, arriving.maintainers.clone());
+        let counts = |known: &&Announced| {
+            let (model, bounds) = (settings.maintainers, settings.maintainer_bounds);
+            known.repo_id().is_some() && maintainers(known.owner(), &listed, model, bounds).contains(&arriving.owner)
+        };
+        self.announced.iter().filter(counts).collect()
     }
 
     /// The announcement of a key.

@@ -4,7 +4,7 @@ use abide_core::account::Announce;
 use abide_core::settings::{bytes, truth, word};
 use abide_nostr::grasp::caps::Caps;
 use abide_nostr::grasp::expiry::Expiry;
-use abide_nostr::grasp::maintainers::Bounds;
+use abide_nostr::grasp::maintainers::{Bounds, Model};
 use abide_nostr::grasp::quota::Quotas;
 use abide_nostr::nip19::parse_npub;
 use abide_nostr::{PublicKey, RelayLimits};
@@ -24,14 +24,16 @@ abide_core::settings! {
         [Common] allow: BTreeSet<PublicKey> = "", keys;
         /// Keys that may never announce repositories: comma-separated npub1… keys.
         [Common] deny: BTreeSet<PublicKey> = "", keys;
+        /// How a key becomes a maintainer: recursive (listed by one), or reciprocal (its own announcement lists one back).
+        maintainers: Model = "recursive", word;
         /// Maximum size of commits without an event per IP address.
         unsigned_per_address: u64 = "1GiB", bytes(1..);
         /// Maximum size of all commits without an event.
         unsigned_total: u64 = "10GiB", bytes(1..);
     }
     with {
-        /// Bounds of the maintainer recursion.
-        maintainers: Bounds = Bounds::default();
+        /// Bounds of the search for maintainers.
+        maintainer_bounds: Bounds = Bounds::default();
         /// RelayLimits of accepted events: those of the relay.
         limits: Arc<RelayLimits> = Arc::default();
     }

@@ -2,13 +2,34 @@
 
 use crate::PublicKey;
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 /// How a key becomes a maintainer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
     /// Keys listed by the owner, keys listed in those keys' own announcements of the same identifier, and so on.
+    #[default]
     Recursive,
+    /// As `Recursive`, but a listed key counts only once its own announcement of the same identifier lists a maintainer
+    /// in turn: nobody becomes a maintainer without their own signature.
+    Reciprocal,
+}
+
+/// The text names no model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it must be recursive or reciprocal")]
+pub struct UnknownModel;
+
+impl FromStr for Model {
+    type Err = UnknownModel;
+
+    fn from_str(text: &str) -> Result<Self, UnknownModel> {
+        match text {
+            "recursive" => Ok(Self::Recursive),
+            "reciprocal" => Ok(Self::Reciprocal),
+            _ => Err(UnknownModel),
+        }
+    }
 }
 
 /// RelayLimits of the search.
@@ -36,7 +57,6 @@ pub fn maintainers(
     model: Model,
     bounds: Bounds,
 ) -> BTreeSet<PublicKey> {
-    let Model::Recursive = model;
     let mut found = BTreeSet::from([owner]);
     let mut edge = vec![owner];
     for _ in 0..bounds.depth {
@@ -45,13 +65,24 @@ pub fn maintainers(
             if found.len() >= bounds.size {
                 return found;
             }
-            if found.insert(*key) {
+            let counts = model == Model::Recursive || lists_one_of(key, listed, &found);
+            if counts && found.insert(*key) {
                 next.push(*key);
             }
         }
-        edge = next;
+        edge = match model {
+            Model::Recursive => next,
+            // A key may list a maintainer who is confirmed only in this step, so all lists are read again.
+            Model::Reciprocal if next.is_empty() => break,
+            Model::Reciprocal => found.iter().copied().collect(),
+        };
     }
     found
+}
+
+/// Whether a key's own announcement lists one of these keys.
+fn lists_one_of(key: &PublicKey, listed: &BTreeMap<PublicKey, Vec<PublicKey>>, keys: &BTreeSet<PublicKey>) -> bool {
+    listed.get(key).is_some_and(|list| list.iter().any(|other| other != key && keys.contains(other)))
 }
 
 #[cfg(test)]
@@ -65,8 +96,25 @@ mod tests {
     }
 
     fn set(owner: u8, listed: &[(u8, &[u8])], bounds: Bounds) -> Vec<u8> {
+        set_by(Model::Recursive, owner, listed, bounds)
+    }
+
+    fn set_by(model: Model, owner: u8, listed: &[(u8, &[u8])], bounds: Bounds) -> Vec<u8> {
         let listed = listed.iter().map(|(n, list)| (key(*n), list.iter().map(|n| key(*n)).collect())).collect();
-        maintainers(key(owner), &listed, Model::Recursive, bounds).iter().map(|key| key.as_bytes()[0]).collect()
+        maintainers(key(owner), &listed, model, bounds).iter().map(|key| key.as_bytes()[0]).collect()
+    }
+
+    #[test]
+    fn a_listed_key_counts_in_the_reciprocal_model_once_it_lists_a_maintainer_back() {
+        let set = |listed: &[(u8, &[u8])]| set_by(Model::Reciprocal, 1, listed, Bounds::default());
+        assert_eq!(set(&[(1, &[2, 3])]), [1], "nobody else has announced anything");
+        assert_eq!(set(&[(1, &[2, 3]), (2, &[1]), (3, &[])]), [1, 2]);
+        assert_eq!(set(&[(1, &[2]), (2, &[2])]), [1], "listing oneself confirms nobody");
+        assert_eq!(set(&[(1, &[2]), (2, &[1, 3]), (3, &[2])]), [1, 2, 3], "a maintainer who is no owner confirms too");
+        assert_eq!(set(&[(1, &[2, 3]), (2, &[3]), (3, &[1])]), [1, 2, 3], "2 lists 3, whom 1 and 3 confirm");
+        assert_eq!(set(&[(1, &[]), (2, &[1])]), [1], "nobody lists 2");
+        assert_eq!("reciprocal".parse(), Ok(Model::Reciprocal));
+        assert_eq!("both".parse::<Model>(), Err(UnknownModel));
     }
 
     #[test]
@@ -97,6 +145,30 @@ mod tests {
     }
 
     proptest! {
+        /// The least fixed point: every step adds the listed keys that list a member, until nothing changes.
+        #[test]
+        fn the_reciprocal_set_is_the_least_that_is_closed(
+            listed in btree_map(0_u8..10, vec(0_u8..10, 0..4), 0..10),
+            owner in 0_u8..10,
+        ) {
+            let mut members = BTreeSet::from([owner]);
+            loop {
+                let named: BTreeSet<u8> = members.iter().filter_map(|n| listed.get(n)).flatten().copied().collect();
+                let confirms = |n: &u8| listed.get(n).is_some_and(|list| list.iter().any(|m| m != n && members.contains(m)));
+                let next: BTreeSet<u8> = named.into_iter().filter(confirms).collect();
+                if next.is_subset(&members) {
+                    break;
+                }
+                members.extend(next);
+            }
+            let lists: Vec<(u8, &[u8])> = listed.iter().map(|(n, list)| (*n, list.as_slice())).collect();
+            let unbounded = Bounds { depth: 100, size: 100 };
+            let found = set_by(Model::Reciprocal, owner, &lists, unbounded);
+            prop_assert_eq!(&found, &members.iter().copied().collect::<Vec<_>>());
+            let recursive = set(owner, &lists, unbounded);
+            prop_assert!(found.iter().all(|n| recursive.contains(n)), "never more than the recursive model has");
+        }
+
         /// Reachability over the lists, computed naively: grow until nothing changes.
         #[test]
         fn the_set_is_what_can_be_reached(

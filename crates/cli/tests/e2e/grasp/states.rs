@@ -118,6 +118,32 @@ fn multiple_state_events_for_the_same_identifier(#[values(Engine::Sqlite, Engine
     scene.assert_healthy();
 }
 
+/// `grasp.maintainers = "reciprocal"`: being listed gives no rights before the listed key lists a maintainer back.
+#[rstest]
+fn in_the_reciprocal_model_a_listed_key_signs_once_it_lists_a_maintainer_back(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__MAINTAINERS", "reciprocal").start());
+    let (alice, bob) = (scene.owner.clone(), Key::new(2));
+    let (of_alice, of_bob) = (alice.public().to_hex(), bob.public().to_hex());
+    scene.served(&alice, "demo", &[&["maintainers", &of_bob]]);
+    let second = scene.git.commit_file(&scene.work, "a", "a", "second");
+    let said = state(&bob, now() - 3, "demo", &[("refs/heads/main", &second)], Some("main"));
+    let (accepted, reason) = scene.say(&said);
+    assert!(!accepted && reason.starts_with("restricted: "), "{reason}");
+
+    // Elsewhere than here, so that it is kept beside the repository of alice.
+    let (clone, relays) = (["clone", "https://elsewhere.example/x.git"], ["relays", "wss://elsewhere.example"]);
+    let back: &[&[&str]] = &[&["d", "demo"], &clone, &relays, &["maintainers", &of_alice]];
+    let (accepted, reason) = scene.relay.publish(&bob.event(now() - 9, 30_617, back, ""));
+    assert!(accepted, "{reason}");
+    scene.state_waits(&said);
+    scene.push(&alice, "demo", &["main"]);
+    assert!(scene.is_served(&said));
+    assert!(scene.refs(&alice, "demo").contains(&("refs/heads/main".into(), second)));
+    scene.assert_healthy();
+}
+
 #[rstest]
 fn maintainers_of_maintainers_count(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut scene = Scene::new(engine);
