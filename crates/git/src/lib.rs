@@ -22,6 +22,7 @@ pub mod copy;
 mod durable;
 mod environment;
 pub mod error;
+mod fetch_memory;
 pub mod hint;
 pub mod incoming;
 pub mod integrity;
