@@ -26,6 +26,8 @@ points! {
     CREATE_DIRECTORY_MADE = "create:directory-made",
     /// Bare directory of a repository: partly created.
     DIRECTORY_HALF_MADE = "directory:half-made",
+    /// HEAD of a repository: written beside it, not renamed.
+    HEAD_DRAFTED = "head:drafted",
     /// Fork: id reserved, nothing else exists.
     FORK_RESERVED = "fork:reserved",
     /// Fork: repository complete, still outside `repos/`.

@@ -238,7 +238,11 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
         }
     }
     for path in dirs.drafts.into_iter().filter(|path| bare::is_abandoned(path)) {
-        findings.add_path("stray", path, "is an incomplete repository; the next server start removes it");
+        findings.add_path(
+            "stray",
+            path,
+            "is an incomplete repository; run `abide jobs run push:reconcile` to remove it",
+        );
     }
     for path in dirs.strays.into_iter().filter(|path| path.exists()) {
         findings.add_path("stray", path, "does not belong in the repositories directory");

@@ -89,23 +89,27 @@ pub(crate) fn head_content(branch: &RefName) -> String {
     format!("ref: {branch}\n")
 }
 
-/// Points HEAD at a branch, which need not exist. The caller holds the repository's lease.
-pub async fn set_head(repo_dir: &Path, branch: &RefName) -> Result<(), GitError> {
-    let (repo, content) = (repo_dir.to_owned(), head_content(branch));
-    blocking(move || {
-        // `HEAD.lock` is git's own lock, so no git process writes HEAD at the same time.
-        let lock = repo.join("HEAD.lock");
-        write_new(&lock, content.as_bytes()).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => GitError::Locked(lock.clone()),
-            _ => GitError::io("write", &lock)(error),
-        })?;
-        let moved = std::fs::rename(&lock, repo.join("HEAD")).and_then(|()| sync_dir(&repo));
-        if moved.is_err() {
-            let _ = std::fs::remove_file(&lock);
-        }
-        moved.map_err(GitError::io("set HEAD of", &repo))
-    })
-    .await
+/// Points HEAD at a branch, which need not exist. Needs no lock: HEAD follows the database, and no git process of ours
+/// writes it. Of several writers at once, the last one stays, and the next reader of the refs corrects a wrong value.
+///
+/// `HEAD.lock` is not used: git takes it when it moves the default branch, and one that a crash left behind would stop
+/// every such push.
+pub async fn set_head(layout: &Layout, id: RepoId, branch: &RefName) -> Result<(), GitError> {
+    let (draft, repo, content) = (layout.draft(), layout.repo(id), head_content(branch));
+    blocking(move || replace_head(&draft, &repo, &content).map_err(GitError::io("set HEAD of", &repo))).await
+}
+
+/// Writes a draft under `incoming/` and renames it. The sweep of incoming areas removes what a crash leaves there.
+fn replace_head(draft: &Path, repo: &Path, content: &str) -> io::Result<()> {
+    std::fs::create_dir_all(draft)?;
+    let file = draft.join("HEAD");
+    let replaced = write_new(&file, content.as_bytes()).and_then(|()| {
+        failpoint::hit(failpoint::HEAD_DRAFTED);
+        std::fs::rename(&file, repo.join("HEAD"))?;
+        sync_dir(repo)
+    });
+    let removed = remove_tree(draft);
+    replaced.and(removed)
 }
 
 /// Renames a repository to its grave. Repo ids are never reused, so an existing grave is the rest of an interrupted

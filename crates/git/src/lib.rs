@@ -24,6 +24,7 @@ mod durable;
 mod environment;
 pub mod error;
 pub mod fetch;
+mod fetch_memory;
 pub mod hint;
 pub mod incoming;
 pub mod integrity;

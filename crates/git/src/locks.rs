@@ -5,6 +5,9 @@ use crate::layout::entries;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Start of the names of loose objects that git is writing.
+const PARTIAL_OBJECT: &str = "tmp_obj_";
+
 /// Removes lock files and partial objects; returns their paths.
 ///
 /// Only for the holder of the repository's lease after a crash, when none of our git processes can run here.
@@ -19,6 +22,15 @@ pub fn clear_stale_locks(repo_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
         }
     }
     Ok(stale)
+}
+
+/// Whether a git process may be moving refs here: each holds a lock while it does. Blocks.
+pub fn refs_are_locked(repo_dir: &Path) -> Result<bool, GitError> {
+    Ok(stale_locks(repo_dir)?.iter().any(|path| !is_object(path)))
+}
+
+fn is_object(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PARTIAL_OBJECT))
 }
 
 /// Lock files and partial objects present now. Some may belong to a running writer.
@@ -36,7 +48,7 @@ fn find(repo: &Path) -> io::Result<Vec<PathBuf>> {
     for dir in entries(&repo.join("objects"))? {
         let loose = dir.file_name().is_some_and(|name| name.len() == 2);
         if loose {
-            below(&dir, &|name| name.starts_with("tmp_obj_"), &mut stale)?;
+            below(&dir, &|name| name.starts_with(PARTIAL_OBJECT), &mut stale)?;
         }
     }
     Ok(stale)
@@ -69,7 +81,11 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         }
+        assert!(refs_are_locked(dir.path()).unwrap());
         assert_eq!(clear_stale_locks(dir.path()).unwrap().len(), stale.len());
+        std::fs::write(dir.path().join("objects/ab/tmp_obj_y"), "").unwrap();
+        assert!(!refs_are_locked(dir.path()).unwrap(), "an object is no lock");
+        std::fs::remove_file(dir.path().join("objects/ab/tmp_obj_y")).unwrap();
         assert!(stale.iter().all(|name| !dir.path().join(name).exists()));
         assert!(kept.iter().all(|name| dir.path().join(name).exists()));
         assert!(clear_stale_locks(dir.path()).unwrap().is_empty());

@@ -16,19 +16,32 @@ pub enum Level {
     Full,
 }
 
+/// Owner of a repository, for the limits of its maintenance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Account,
+    /// A nostr key without an account.
+    Stranger,
+}
+
 /// Repacks, and writes the bitmap and commit-graph that make fetches fast. Safe beside pushes and fetches.
-pub async fn maintain(git: &Git, repo_dir: &Path, level: Level) -> Result<(), GitError> {
+///
+/// [`GitError::Locked`]: a git process of a server that died may still be at work here. Its lock is removed once it is older
+/// than the longest run.
+pub async fn maintain(git: &Git, repo_dir: &Path, level: Level, owner: Owner) -> Result<(), GitError> {
     let _slot = git.heavy_slot().await?;
     let limit = git.limits().maintenance;
-    clear_old_locks(repo_dir, limit).map_err(GitError::io("remove old locks in", repo_dir))?;
+    clear_old_locks(repo_dir, limit)?;
+    clear_old_drafts(repo_dir, limit).map_err(GitError::io("remove old temporary files in", repo_dir))?;
+    let ration = git.maintenance_ration(owner);
     let how: &[&str] = match level {
         Level::Light => &["--geometric=2"],
         // No expiry: a push in progress may rely on an unreachable object.
         Level::Full => &["--cruft", "--cruft-expiration=never"],
     };
-    let repack = git.call("repack", repo_dir).args(how);
+    let repack = git.call("repack", repo_dir).ration(ration).args(how);
     repack.args(["-d", "-l", "-q", "--write-midx", "--write-bitmap-index"]).run(&[], limit).await?;
-    let graph = git.call("commit-graph", repo_dir);
+    let graph = git.call("commit-graph", repo_dir).ration(ration);
     graph.args(["write", "--reachable", "--split", "--no-progress"]).run(&[], limit).await?;
     Ok(())
 }
@@ -41,19 +54,37 @@ const LOCKS: [&str; 3] = [
 ];
 
 /// Removes locks of a maintenance run that was killed: git would refuse every later run. A lock that is older than the
-/// longest run has no process any more.
-fn clear_old_locks(repo_dir: &Path, longest: Duration) -> io::Result<()> {
+/// longest run has no process any more; a younger one is [`GitError::Locked`].
+fn clear_old_locks(repo_dir: &Path, longest: Duration) -> Result<(), GitError> {
     for path in LOCKS.map(|name| repo_dir.join(name)) {
-        let made = match path.symlink_metadata() {
-            Ok(metadata) => metadata.modified()?,
-            Err(_) => continue,
-        };
-        if made.elapsed().is_ok_and(|age| age > longest) {
-            tracing::info!(path = %path.display(), "removed a stale lock");
+        match is_older(&path, longest) {
+            None => {}
+            Some(false) => return Err(GitError::Locked(path)),
+            Some(true) => {
+                tracing::info!(path = %path.display(), "removed a stale lock");
+                std::fs::remove_file(&path).map_err(GitError::io("remove stale lock", &path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes unfinished packs of runs that were killed, for example by their limits: git never removes them.
+fn clear_old_drafts(repo_dir: &Path, longest: Duration) -> io::Result<()> {
+    for path in entries(&repo_dir.join("objects/pack"))? {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if (name.starts_with("tmp_") || name.starts_with(".tmp-")) && is_older(&path, longest) == Some(true) {
+            tracing::info!(path = %path.display(), "removed an unfinished pack");
             std::fs::remove_file(&path)?;
         }
     }
     Ok(())
+}
+
+/// Whether a file is older than the longest run; `None` if it does not exist.
+fn is_older(path: &Path, longest: Duration) -> Option<bool> {
+    let made = path.symlink_metadata().and_then(|metadata| metadata.modified()).ok()?;
+    Some(made.elapsed().is_ok_and(|age| age > longest))
 }
 
 /// Merges loose refs into `packed-refs`, so that one read returns all refs.
@@ -121,19 +152,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_that_are_older_than_a_run_go_and_others_stay() {
+    fn locks_and_drafts_that_are_older_than_a_run_go_and_others_stay() {
         let dir = tempfile::tempdir().unwrap();
-        for name in LOCKS {
+        const DRAFTS: [&str; 2] = ["objects/pack/tmp_pack_abc", "objects/pack/.tmp-7-pack-abc.pack"];
+        const KEPT: [&str; 2] = ["objects/pack/tmp_idx_young", "objects/pack/pack-abc.pack"];
+        for name in LOCKS.iter().chain(&DRAFTS).chain(&KEPT) {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         }
-        let there = || LOCKS.iter().filter(|name| dir.path().join(name).exists()).count();
-        clear_old_locks(dir.path(), Duration::from_secs(3600)).unwrap();
-        assert_eq!(there(), LOCKS.len());
-        let old = std::fs::File::options().write(true).open(dir.path().join(LOCKS[0])).unwrap();
-        old.set_modified(std::time::UNIX_EPOCH).unwrap();
-        clear_old_locks(dir.path(), Duration::from_secs(3600)).unwrap();
-        assert_eq!(there(), LOCKS.len() - 1);
+        let there = |names: &[&str]| names.iter().filter(|name| dir.path().join(name).exists()).count();
+        let age = |name: &str| {
+            let old = std::fs::File::options().write(true).open(dir.path().join(name)).unwrap();
+            old.set_modified(std::time::UNIX_EPOCH).unwrap();
+        };
+        let longest = Duration::from_secs(3600);
+        age(LOCKS[0]);
+        assert!(matches!(clear_old_locks(dir.path(), longest), Err(GitError::Locked(_))), "two others are young");
+        assert_eq!(there(&LOCKS), LOCKS.len() - 1);
+        LOCKS[1..].iter().for_each(|name| age(name));
+        clear_old_locks(dir.path(), longest).unwrap();
+        assert_eq!(there(&LOCKS), 0);
+
+        clear_old_drafts(dir.path(), longest).unwrap();
+        assert_eq!(there(&DRAFTS), 2);
+        DRAFTS.iter().chain(&KEPT[1..]).for_each(|name| age(name));
+        clear_old_drafts(dir.path(), longest).unwrap();
+        assert_eq!((there(&DRAFTS), there(&KEPT)), (0, 2));
     }
 }

@@ -5,7 +5,6 @@
 use crate::GitError;
 use crate::child::Running;
 use crate::pace::too_slow;
-use crate::slots::PoolSlot;
 use abide_core::patience::Patience;
 use bytes::{Buf, Bytes, BytesMut};
 use std::future::Future as _;
@@ -57,17 +56,20 @@ impl Pumped {
 }
 
 /// Everything that the pump task owns.
-pub(crate) struct Pump<R> {
+pub(crate) struct Pump<R, H> {
     pub running: Running,
-    pub slot: PoolSlot,
+    /// Slot and memory of the process.
+    pub held: H,
     /// git's answer, or the rest of it.
     pub answer: R,
     /// Request bytes not yet sent to git.
     pub request: Option<(ChildStdin, Vec<u8>)>,
     pub patience: Patience,
+    /// Hears how git failed.
+    pub failed: Box<dyn FnOnce(&GitError) + Send>,
 }
 
-impl<R: AsyncRead + Unpin + Send + 'static> Pump<R> {
+impl<R: AsyncRead + Unpin + Send + 'static, H: Send + 'static> Pump<R, H> {
     pub fn start(self) -> Pumped {
         let (sender, pieces) = mpsc::channel(1);
         let pump = tokio::spawn(self.run(sender));
@@ -91,12 +93,13 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pump<R> {
             // git has reported its errors to the client as packets.
             if let Err(error) = judged {
                 tracing::info!(%error, "git ended early");
+                (self.failed)(&error);
                 if matches!(error, GitError::UsedUp { .. }) {
                     return Err(io::Error::other(error));
                 }
             }
         }
-        drop(self.slot);
+        drop(self.held);
         Ok(())
     }
 }

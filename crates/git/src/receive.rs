@@ -27,6 +27,8 @@ pub struct ReceiveLimits {
     pub unpacked_bytes: u64,
     /// Additional unpacked bytes per byte of the pack.
     pub unpacked_ratio: u64,
+    /// Bytes of a commit, tree or tag: every reader loads them whole into memory.
+    pub structure_bytes: u64,
     /// Longest silence of the client while we wait for data.
     pub idle: Duration,
     /// Whether the client closes its stream after the pack (HTTP) or waits for the report (SSH).
@@ -45,6 +47,7 @@ impl Default for ReceiveLimits {
             pack_bytes: 4 * 1024 * 1024 * 1024,
             unpacked_bytes: 4 << 30,
             unpacked_ratio: 500,
+            structure_bytes: 32 << 20,
             idle: Duration::from_secs(60),
             stream_ends: false,
             unpack_limit: 100,

@@ -136,7 +136,7 @@ fn conflict(stderr: &str, updates: &[RefUpdate]) -> Option<(RefName, ConflictKin
         text if text.contains("unable to resolve reference") || text.contains("reference is missing") => K::Gone,
         text if text.contains("' exists; cannot create '") || text.contains("at the same time") => K::NameTaken,
         text if text.contains("there is a non-empty directory") || text.contains("Is a directory") => K::NameTaken,
-        text if text.contains(".lock'") => K::Locked,
+        text if text.contains(".lock'") || text.contains("packed-refs.new") => K::Locked,
         text if text.contains("nonexistent object") || text.contains("non-commit object") => K::BadObject,
         _ => return None,
     };

@@ -5,6 +5,8 @@
 
 use crate::child::Running;
 use crate::environment::Environment;
+use crate::fetch_memory::{FetchMemory, FetchShare};
+use crate::maintain::Owner;
 use crate::probe::{self, UploadCapabilities};
 use crate::ration::Ration;
 use crate::slots::{Client, Pool, PoolSlot};
@@ -28,11 +30,31 @@ const LARGE_REQUESTS_EACH: usize = 8;
 const DRAINS: usize = 16;
 const DRAINS_EACH: usize = 4;
 
+/// Memory of one maintenance process in a repository without an account. A repack of 300,000 objects fits.
+const STRANGERS_MAINTENANCE: u64 = 512 << 20;
+
 /// CPU time of one walk or copy for a client without an account.
 const STRANGERS_TIME: Duration = Duration::from_secs(120);
 
 /// CPU time of one history query of a client without an account.
 const STRANGERS_READING: Duration = Duration::from_secs(20);
+
+/// Private memory of one history query of an account. `git blame` holds two versions of a file of any size, although the
+/// version that is shown has at most 1 MiB. Two of 200 MiB fit.
+const READING_MEMORY: u64 = 512 << 20;
+
+/// Private memory of one history query, and of one file download, of a client without an account. Four queries and four
+/// downloads run at once, two per client.
+const STRANGERS_READING_MEMORY: u64 = 128 << 20;
+
+/// Private memory of one file download of an account. Files that are stored whole need a few MiB; one that is stored as a
+/// delta needs its own size and that of its base.
+const DOWNLOAD_MEMORY: u64 = 256 << 20;
+
+/// Downloads of large files that are stored as deltas: in all, and per address or account. git holds each of them in
+/// memory until the client has read it.
+const HELD_FILES: usize = 4;
+const HELD_FILES_EACH: usize = 2;
 
 /// CPU time of one fetch by a client without an account.
 const STRANGERS_FETCHING: Duration = Duration::from_secs(600);
@@ -107,11 +129,13 @@ struct Inner {
     heavy: Pool,
     reads: Pool,
     files: Pool,
+    held_files: Pool,
     requests: Pool,
     drains: Pool,
     scans: Pool,
     stranger_scans: Pool,
     memory: Arc<Semaphore>,
+    fetch_memory: FetchMemory,
 }
 
 impl Git {
@@ -142,11 +166,13 @@ impl Git {
             heavy: Pool::new("maintenance", limits.heavy, limits.heavy),
             reads: Pool::new("history queries", limits.reads, limits.reads_each),
             files: Pool::new("downloads", limits.fetches, limits.fetches_each),
+            held_files: Pool::new("downloads", HELD_FILES, HELD_FILES_EACH),
             requests: Pool::new("fetches", LARGE_REQUESTS, LARGE_REQUESTS_EACH),
             drains: Pool::new("refused pushes", DRAINS, DRAINS_EACH),
             scans: Pool::new("pushes", SCANS, SCANS_EACH),
             stranger_scans: Pool::new("pushes", STRANGER_SCANS, 1),
             memory: Arc::new(Semaphore::new(shares(limits.memory) as usize)),
+            fetch_memory: FetchMemory::new(limits.memory, limits.fetches),
             limits,
         })))
     }
@@ -207,17 +233,53 @@ impl Git {
 
     /// Limits of a process that answers a history query.
     fn read_ration(&self, client: Client) -> Ration {
+        let limits = &self.0.limits;
         let yields = client.is_stranger();
-        let processor = if yields { STRANGERS_READING } else { self.0.limits.quick };
-        Ration { processor: processor.min(self.0.limits.quick), yields, ..self.ration() }
+        let processor = if yields { STRANGERS_READING } else { limits.quick };
+        let memory = if yields { self.strangers_reading_memory() } else { READING_MEMORY.min(limits.memory) };
+        Ration { memory, processor: processor.min(limits.quick), yields }
     }
 
-    /// Limits of a process that serves a fetch. Memory is that of any process: a large repository needs it, and public
-    /// repositories are mostly cloned without an account.
-    pub(crate) fn fetch_ration(&self, client: Client) -> Ration {
+    /// Limits of a process that sends a file.
+    pub(crate) fn download_ration(&self, client: Client) -> Ration {
+        let (own, yields) = (self.ration(), client.is_stranger());
+        let memory = if yields { self.strangers_reading_memory() } else { DOWNLOAD_MEMORY.min(own.memory) };
+        let processor = if yields { own.processor.min(STRANGERS_FETCHING) } else { own.processor };
+        Ration { memory, processor, yields }
+    }
+
+    fn strangers_reading_memory(&self) -> u64 {
+        STRANGERS_READING_MEMORY.min(self.0.limits.stranger_memory)
+    }
+
+    /// Limits of a process that serves a fetch. Memory is that of its share (`fetch_share`): a large repository needs
+    /// much, and public repositories are mostly cloned without an account.
+    pub(crate) fn fetch_ration(&self, client: Client, memory: u64) -> Ration {
         let (own, yields) = (self.ration(), client.is_stranger());
         let processor = if yields { own.processor.min(STRANGERS_FETCHING) } else { own.processor };
-        Ration { processor, yields, ..own }
+        Ration { memory, processor, yields }
+    }
+
+    /// Limits of maintenance. A repository without an account yields to the work of others.
+    pub(crate) fn maintenance_ration(&self, owner: Owner) -> Ration {
+        let limits = &self.0.limits;
+        match owner {
+            Owner::Account => self.ration(),
+            Owner::Stranger => {
+                let memory = STRANGERS_MAINTENANCE.min(limits.memory);
+                Ration { memory, processor: limits.maintenance.min(STRANGERS_FETCHING), yields: true }
+            }
+        }
+    }
+
+    /// Memory for a fetch from this repository, reserved until the share is dropped.
+    pub(crate) async fn fetch_share(&self, client: Client, repo: &Path) -> Result<FetchShare, GitError> {
+        self.0.fetch_memory.take(client, repo, self.0.limits.queue).await
+    }
+
+    /// Notes that a fetch from this repository ended for want of memory.
+    pub(crate) fn fetch_starved(&self, repo: &Path) {
+        self.0.fetch_memory.starved(repo);
     }
 
     /// Takes a fetch slot.
@@ -233,6 +295,11 @@ impl Git {
     /// Takes a download slot.
     pub(crate) async fn file_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.0.files.enter(client, self.0.limits.queue).await
+    }
+
+    /// Takes a slot for a file that git holds in memory while the client reads it.
+    pub(crate) async fn held_file_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
+        self.0.held_files.enter(client, self.0.limits.queue).await
     }
 
     /// Takes a slot for an arriving push.
@@ -307,7 +374,7 @@ impl Reading<'_> {
 }
 
 /// Memory is reserved in units of 1 MiB.
-fn shares(bytes: u64) -> u32 {
+pub(crate) fn shares(bytes: u64) -> u32 {
     u32::try_from(bytes >> 20).unwrap_or(u32::MAX).clamp(1, 1 << 28)
 }
 
@@ -422,8 +489,12 @@ mod tests {
         let account = Client::signer(None, Some(abide_core::UserId::new(7)), [3; 32]);
         assert_eq!((git.ration_of(stranger).memory, git.ration_of(account).memory), (7 << 20, git.limits().memory));
         for (client, yields) in [(stranger, true), (account, false), (Client::SERVER, false)] {
-            let (read, fetch) = (git.read_ration(client), git.fetch_ration(client));
+            let (read, fetch) = (git.read_ration(client), git.fetch_ration(client, 9 << 20));
             assert_eq!((read.yields, fetch.yields), (yields, yields));
+            let memory = if yields { 7 << 20 } else { READING_MEMORY };
+            assert_eq!((read.memory, fetch.memory), (memory, 9 << 20));
+            let download = git.download_ration(client);
+            assert_eq!((download.yields, download.memory < READING_MEMORY), (yields, true));
             assert_eq!(
                 (read.processor < git.limits().quick, fetch.processor < git.limits().maintenance),
                 (yields, yields)

@@ -6,6 +6,7 @@
 
 use crate::child::Running;
 use crate::error::blocking;
+use crate::fetch_memory::FetchShare;
 use crate::pace::too_slow;
 use crate::pktline::{Packet, PacketReadError, PacketReader};
 use crate::pump::{Pump, Pumped};
@@ -14,7 +15,7 @@ use crate::spool::{IN_MEMORY, Spool, Spooled};
 use crate::{Client, Git, GitError, ProtocolVersion};
 use abide_core::patience::Patience;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -23,6 +24,15 @@ use tokio::time::{Instant, timeout};
 
 /// Copy size; a pipe holds as much.
 const PIECE: usize = 64 * 1024;
+
+/// Settings that keep `pack-objects` within the memory of a small fetch, apart from the number of objects. Maintenance
+/// finds good deltas; a fetch mostly reuses them.
+const PACKING: &[(&str, &str)] = &[
+    ("core.bigFileThreshold", "8m"),
+    ("pack.windowMemory", "8m"),
+    ("pack.deltaCacheSize", "8m"),
+    ("core.deltaBaseCacheLimit", "8m"),
+];
 
 /// How long one wait for a client lasts that has nothing more to say; then the next one begins.
 const LISTENING: Duration = Duration::from_secs(3600);
@@ -38,8 +48,15 @@ pub struct UploadPack {
 }
 
 impl UploadPack {
-    fn start(&self, git: &Git, stateless: bool, request: Option<std::fs::File>) -> Result<Running, GitError> {
-        let mut call = git.call("upload-pack", &self.repo).ration(git.fetch_ration(self.client));
+    fn start(
+        &self,
+        git: &Git,
+        share: &FetchShare,
+        stateless: bool,
+        request: Option<std::fs::File>,
+    ) -> Result<Running, GitError> {
+        let ration = git.fetch_ration(self.client, share.memory);
+        let mut call = git.call_with("upload-pack", &self.repo, PACKING).ration(ration);
         if let Some(protocol) = self.protocol.as_env() {
             call = call.env("GIT_PROTOCOL", protocol);
         }
@@ -181,16 +198,19 @@ fn broken(error: PacketReadError) -> GitError {
 /// Starts a fetch; its answer is read from the returned stream. Dropping the stream kills git.
 pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pumped, GitError> {
     let slot = git.fetch_slot(fetch.client).await?;
+    let share = git.fetch_share(fetch.client, &fetch.repo).await?;
     let (mut running, request) = match request.content {
-        Spooled::File(file) => (fetch.start(git, true, Some(file))?, None),
+        Spooled::File(file) => (fetch.start(git, &share, true, Some(file))?, None),
         Spooled::Memory(bytes) => {
-            let mut running = fetch.start(git, true, None)?;
+            let mut running = fetch.start(git, &share, true, None)?;
             let stdin = running.stdin.take().expect("stdin is piped");
             (running, Some((stdin, bytes)))
         }
     };
     let answer = running.stdout.take().expect("stdout is piped");
-    Ok(Pump { running, slot, answer, request, patience: fetch.patience }.start())
+    let (owner, repo) = (git.clone(), fetch.repo.clone());
+    let failed = Box::new(move |error: &GitError| note_starved(&owner, &repo, error));
+    Ok(Pump { running, held: (slot, share), answer, request, patience: fetch.patience, failed }.start())
 }
 
 /// Goes on with a conversation of version 0 or 1 whose advertisement the client has, and whose first request is here. Returns
@@ -203,7 +223,8 @@ pub async fn serve(
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), GitError> {
     let _slot = git.fetch_slot(fetch.client).await?;
-    let mut running = fetch.start(git, false, None)?;
+    let share = git.fetch_share(fetch.client, &fetch.repo).await?;
+    let mut running = fetch.start(git, &share, false, None)?;
     let mut stdin = running.stdin.take().expect("stdin is piped");
     let mut stdout = PacketReader::new(running.stdout.take().expect("stdout is piped"));
     // git advertises what the client has heard already, and reads nothing before.
@@ -220,7 +241,24 @@ pub async fn serve(
         error = feed(input, stdin, fetch.patience, &said) => return Err(GitError::Client(error)),
     }
     let status = running.wait().await?;
-    running.judge(status).await
+    let judged = running.judge(status).await;
+    if let Err(error) = &judged {
+        note_starved(git, &fetch.repo, error);
+    }
+    judged
+}
+
+/// Lets the next fetch from this repository have more memory, if this one ended for want of it. `upload-pack` does not say
+/// why its `pack-objects` ended, so each such end counts; the sum over large fetches bounds the rest.
+fn note_starved(git: &Git, repo: &Path, error: &GitError) {
+    let is_starved = match error {
+        GitError::UsedUp { of, .. } => *of == "memory",
+        GitError::Failed { stderr, .. } => stderr.contains("pack-objects died"),
+        _ => false,
+    };
+    if is_starved {
+        git.fetch_starved(repo);
+    }
 }
 
 /// Copies an answer to the client until it ends.

@@ -51,6 +51,10 @@ statements! {
     /// A draining runner returns its job without an attempt.
     HAND_BACK = "UPDATE jobs SET state = 'waiting', attempts = attempts - 1, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";
+    /// A job that waits for something else is no attempt.
+    POSTPONE = "UPDATE jobs SET state = 'waiting', attempts = attempts - 1, run_at = $3, last_error = $4, holder = NULL,
+            expires_at = NULL
+        WHERE id = $1 AND token = $2 AND state = 'running'";
     AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, crashes = 0, run_at = $2, finished_at = NULL
         WHERE id = $1 AND state IN ('failed', 'done')
             AND NOT EXISTS (SELECT 1 FROM jobs other WHERE other.unique_key = jobs.unique_key
@@ -206,6 +210,11 @@ pub async fn fail(tx: &mut Tx, job: &Job, error: &str, retry_at: Option<Timestam
 /// Returns a job without an attempt, because the runner is stopping.
 pub async fn hand_back(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
     tx.execute(&HAND_BACK, params![job.id, job.token]).await.map(drop)
+}
+
+/// Returns a job without an attempt, because something else is in its way until `at`; `false` if the hold was lost.
+pub async fn postpone(tx: &mut Tx, job: &Job, reason: &str, at: Timestamp) -> Result<bool, StoreError> {
+    Ok(tx.execute(&POSTPONE, params![job.id, job.token, at, reason]).await? > 0)
 }
 
 /// Queues an ended job anew, with all its tries; `false` if it has not ended, or if a job with the same key is queued.

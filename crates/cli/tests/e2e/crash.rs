@@ -162,6 +162,81 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
     assert_healthy(&server);
 }
 
+/// HEAD follows the database: the change is committed before HEAD is written.
+#[rstest]
+fn crash_in_changing_the_default_branch_keeps_the_change_and_blocks_nobody(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values("edit", "first push")] by: &str,
+) {
+    let Scene { mut server, alice, tree, .. } = scene(engine);
+    let (url, first) = (server.http_url("alice", "project"), server.http_url("alice", "first"));
+    alice.create(&server, "first", false);
+    server.restart_with_failpoint(failpoint::HEAD_DRAFTED);
+    let (name, url) = match by {
+        "edit" => {
+            let body = json!({ "default_branch": "old" });
+            let edit = http::Request::new("PATCH", "/api/v3/repos/alice/project").token(Some(&alice.token)).json(&body);
+            assert!(std::panic::catch_unwind(|| edit.send(server.http_addr())).is_err(), "the server died");
+            ("project", url)
+        }
+        _ => {
+            alice.git.run(&tree, &["push", &first, "main:refs/heads/old"]);
+            ("first", first)
+        }
+    };
+    server.wait_exit();
+    server.restart();
+
+    assert_healthy(&server);
+    no_incoming(&server);
+    let show = http::get(server.http_addr(), &format!("/api/v3/repos/alice/{name}"), None);
+    assert_eq!((show.status, &show.json()["default_branch"]), (200, &json!("old")));
+    let clone = alice.git.fresh_dir();
+    alice.git.ok(&clone, &["clone", "--quiet", &url, "."]);
+    assert_eq!(alice.git.ok(&clone, &["symbolic-ref", "HEAD"]).trim(), "refs/heads/old");
+    // Nothing is locked: the branch that HEAD names moves.
+    alice.git.ok(&tree, &["push", &url, "main:refs/heads/old"]);
+    assert_healthy(&server);
+}
+
+/// Locks that the machine left when it died at another moment than in a push.
+#[rstest]
+fn locks_that_a_dead_machine_left_are_removed_by_the_next_writer(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, alice, repo, tree, .. } = scene(engine);
+    let dir = server.data_dir().join(format!("repos/{:02x}/{repo}.git", repo & 0xff));
+    let leave = |names: &[&str]| names.iter().for_each(|name| std::fs::write(dir.join(name), "").expect("writable"));
+    let left = || {
+        ["HEAD.lock", "packed-refs.lock", "packed-refs.new", "refs/heads/old.lock"].map(|name| dir.join(name).exists())
+    };
+
+    leave(&["packed-refs.lock", "packed-refs.new", "refs/heads/old.lock"]);
+    maintain(&server, repo);
+    assert_eq!(left(), [false; 4]);
+    let packed = std::fs::read_to_string(dir.join("packed-refs")).expect("refs are packed");
+    assert!(packed.contains("refs/heads/old") && packed.contains("refs/tags/v1"), "{packed}");
+
+    // git rewrites `packed-refs` when it deletes a ref that is there.
+    for (lock, deleted) in [("packed-refs.lock", "refs/heads/old"), ("packed-refs.new", "refs/tags/v1")] {
+        leave(&[lock]);
+        alice.git.ok(&tree, &["push", "origin", &format!(":{deleted}")]);
+        assert_eq!(left(), [false; 4]);
+    }
+    // git locks HEAD when it moves the branch that HEAD names.
+    leave(&["HEAD.lock"]);
+    alice.git.ok(&tree, &["push", "origin", "main"]);
+    assert_eq!(refs(&alice.git, &server.http_url("alice", "project")).len(), 1);
+    assert_healthy(&server);
+}
+
+/// Runs the maintenance of a repository to its end, once that after the first push is over: one of them works at a time.
+fn maintain(server: &Server, repo: i64) {
+    let left = "SELECT count(*) FROM jobs WHERE kind = 'repo:maintain' AND state <> 'done'";
+    eventually(SOON, || query(server, left) == "0");
+    server.cli_ok(&["jobs", "run", "repo:maintain", "--payload", &json!({ "repo_id": repo }).to_string()]);
+}
+
 /// A repository with content of the server's own: the first commit is a push, and a crash in it leaves a repository
 /// with that commit or an empty one.
 #[rstest]

@@ -20,8 +20,8 @@ pub enum SetUpError {
     /// The link does not work.
     #[error("this link was used, has expired, or the server was restarted; restart the server to get a new link")]
     Link,
-    /// An account exists already.
-    #[error("this site already has accounts; add an administrator with `abide user add --admin`")]
+    /// An administrator exists already.
+    #[error("this site already has an administrator; add another with `abide user add --admin`")]
     Done,
     /// Internal failure.
     #[error(transparent)]
@@ -44,7 +44,8 @@ impl From<StoreError> for SetUpError {
     }
 }
 
-/// A new link to the setup page, while no account exists. Revokes older links.
+/// A new link to the setup page, while no administrator exists: on an open server, others may sign up before the operator
+/// uses the link. Revokes older links.
 #[boxed]
 pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     let secret = OneTime::new(forge);
@@ -52,7 +53,7 @@ pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     let unit = (secret.hash, forge.settings().signup.setup_ttl);
     let made = forge.store().write(unit, |tx, (hash, ttl)| {
         Box::pin(async move {
-            if users::any(tx).await? {
+            if users::any_admin(tx).await? {
                 return Ok::<_, Fault>(false);
             }
             links::revoke_setup(tx).await?;
@@ -74,7 +75,7 @@ pub async fn is_needed(forge: &Forge) -> Result<bool, Fault> {
 #[boxed]
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     let open = one_time::open(forge, Purpose::Setup, token).await?;
-    Ok(open.is_some() && !users::any(&mut *forge.store().read().await?).await?)
+    Ok(open.is_some() && !users::any_admin(&mut *forge.store().read().await?).await?)
 }
 
 /// Creates the first admin and uses up the link.
@@ -98,7 +99,7 @@ pub async fn set_up(
 
 async fn write(tx: &mut Tx, new: &NewUser, hash: &[u8; 32], ip: Option<&str>) -> Result<UserId, SetUpError> {
     links::use_up(tx, Purpose::Setup, hash).await?.ok_or(SetUpError::Link)?;
-    if users::any(tx).await? {
+    if users::any_admin(tx).await? {
         return Err(SetUpError::Done);
     }
     let added = new_account::write::<SetUpError>(tx, new, ip, true).await?;

@@ -1,14 +1,17 @@
 //! Repository maintenance: merges small packs, packs refs, writes bitmaps and the commit-graph.
 
+use super::reconcile;
 use crate::blocking::blocking;
 use crate::disk::{Writer, ensure_room_for};
 use crate::jobs::{self, Job, JobError, Kind};
 use crate::{Fault, Forge, lease};
 use abide_core::RepoId;
-use abide_git::{GitError, maintain};
+use abide_git::GitError;
+use abide_git::maintain::{self, Owner};
 use abide_macros::boxed;
 use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_store::nostr::quotas;
+use abide_store::repos::Repo;
 use abide_store::repos::pushes::{self, Push};
 use abide_store::{StoreError, Tx, repos};
 use serde_json::json;
@@ -47,11 +50,9 @@ pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
 async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let repo = repos::by_id(&mut *forge.store().read().await?, id, None).await?;
     let dir = forge.layout().repo(id);
-    if repo.is_none() || !dir.exists() {
-        return Ok(());
-    }
+    let Some(repo) = repo.filter(|_| dir.exists()) else { return Ok(()) };
     if !looked(&dir, maintain::is_small).await? && has_room(forge, id, &dir).await? {
-        maintain::maintain(forge.git(), &dir, maintain::Level::Light).await?;
+        repack(forge, &repo, &dir).await?;
         pack_refs(forge, id).await?;
     }
     let bytes = looked(&dir, maintain::disk_usage).await?;
@@ -59,6 +60,19 @@ async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let written: Result<(), StoreError> =
         forge.store().write((id, bytes), |tx, &(id, bytes)| Box::pin(write_size(tx, id, bytes))).await;
     Ok(written?)
+}
+
+/// Repacks with the limits of the repository's owner. A repository of a stranger that needs more stays as it is: another
+/// try would cost as much and end alike.
+async fn repack(forge: &Forge, repo: &Repo, dir: &Path) -> Result<(), Fault> {
+    let owner = if repo.owner_name.is_some() { Owner::Account } else { Owner::Stranger };
+    match maintain::maintain(forge.git(), dir, maintain::Level::Light, owner).await {
+        Err(error @ (GitError::UsedUp { .. } | GitError::TimedOut { .. })) if owner == Owner::Stranger => {
+            tracing::warn!(%error, repo = repo.id.get(), "skipped the maintenance of a stranger's repository");
+            Ok(())
+        }
+        maintained => Ok(maintained?),
+    }
 }
 
 /// Whether the disk has room for a second copy of the repository: a repack deletes the old packs only after it has written
@@ -93,16 +107,27 @@ async fn pack_refs(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let Some(held) = lease::take(forge, &pushes::lease_name(id)).await? else { return Ok(()) };
     // Packing moves refs between files without changing them, so the generation stays.
     let packed = match pushes::running_of(&mut *forge.store().read().await?, id).await?.is_empty() {
-        true => maintain::pack_refs(forge.git(), &forge.layout().repo(id)).await,
+        true => lease::keep(forge, &held, pack_unlocked(forge, id)).await,
         false => Ok(()),
     };
     lease::release(forge, held).await?;
-    Ok(packed?)
+    packed
+}
+
+/// Packs refs once no lock of a git process that died is in the way.
+async fn pack_unlocked(forge: &Forge, id: RepoId) -> Result<(), Fault> {
+    let dir = forge.layout().repo(id);
+    reconcile::clear_locks(&dir).await?;
+    Ok(maintain::pack_refs(forge.git(), &dir).await?)
 }
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
     let lacking = || JobError::Final("the payload lacks repo_id; run it for one repository".into());
     let id = jobs::payload(job)["repo_id"].as_i64().map(RepoId::new).ok_or_else(lacking)?;
-    Ok(run(forge, id).await?)
+    run(forge, id).await.map_err(|fault| match fault {
+        // Another run is at work, or one that died left its lock, which is removed when it is old enough.
+        Fault::Git(GitError::Locked(_) | GitError::Busy { .. }) => JobError::Later(fault),
+        fault => fault.into(),
+    })
 }

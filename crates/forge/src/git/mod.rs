@@ -15,6 +15,7 @@ pub mod snapshots;
 
 use crate::open::{self, RepoLocator};
 use crate::{Fault, Forge};
+use abide_core::{RefName, RepoId};
 use abide_git::bare;
 use abide_store::repos::Repo;
 
@@ -63,4 +64,12 @@ async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
         bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
     }
     Ok(())
+}
+
+/// Points HEAD at the default branch of the row. HEAD follows the database, and readers of refs take the default branch from
+/// there, so a failure only leaves it to the next reader to correct HEAD.
+pub(crate) async fn follow_head(forge: &Forge, id: RepoId, default_branch: &RefName) {
+    if let Err(error) = bare::set_head(forge.layout(), id, default_branch).await {
+        tracing::warn!(%error, repo = id.get(), "HEAD could not be written; the next reader of the refs corrects it");
+    }
 }

@@ -7,19 +7,22 @@
 
 use super::push::authority::SignedPushes;
 use super::push::{Brought, brought, finish, first_default};
+use crate::blocking::blocking;
 use crate::emit::Who;
 use crate::{Fault, Forge, lease};
 use abide_core::{PushId, RepoId};
-use abide_git::{RefsMatch, incoming, locks, reftx};
+use abide_git::{GitError, RefsMatch, incoming, locks, reftx};
 use abide_macros::boxed;
 use abide_store::leases::{self, Lease};
 use abide_store::repos::pushes::{self, Outcome, Push};
 use abide_store::{StoreError, repos};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Time for a git process to end that was committing refs when its server died.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(5);
+const ORPHAN_POLL: Duration = Duration::from_millis(50);
 
 /// Reconciles every repository that a dead process left unfinished. Returns the number of repaired pushes.
 #[boxed]
@@ -73,8 +76,7 @@ pub(crate) async fn under_lease(forge: &Forge, lease: &Lease, repo: RepoId) -> R
 /// Determines the outcome of one running push and records it.
 pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Outcome, Fault> {
     let dir = forge.layout().repo(push.repo_id);
-    wait_for_orphans(&dir, push).await;
-    locks::clear_stale_locks(&dir)?;
+    clear_locks(&dir).await?;
     let outcome = match reftx::refs_match(&dir, &push.updates).await? {
         RefsMatch::AllApplied => Outcome::Done,
         RefsMatch::NoneApplied => Outcome::Aborted,
@@ -106,17 +108,21 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
     Ok(outcome)
 }
 
-/// A git process that outlived its server holds the lock of every ref that it may still move, so no lock means no
-/// movement.
-async fn wait_for_orphans(dir: &std::path::Path, push: &Push) {
+/// Removes locks of git processes that have ended, for the holder of the repository's lease.
+///
+/// A git process that outlived its server holds a lock for every ref that it may still move, so no lock means no movement.
+/// It gets time to end first.
+pub(crate) async fn clear_locks(dir: &Path) -> Result<(), Fault> {
     let deadline = tokio::time::Instant::now() + ORPHAN_PATIENCE;
-    let locked = || {
-        let of_ref = |name: &str| dir.join(format!("{name}.lock")).exists();
-        dir.join("packed-refs.lock").exists() || push.updates.iter().any(|update| of_ref(update.name.as_str()))
-    };
-    while locked() && tokio::time::Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    while looked(dir, locks::refs_are_locked).await? && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(ORPHAN_POLL).await;
     }
+    looked(dir, locks::clear_stale_locks).await.map(drop)
+}
+
+async fn looked<T: Send + 'static>(dir: &Path, look: fn(&Path) -> Result<T, GitError>) -> Result<T, Fault> {
+    let dir = dir.to_owned();
+    Ok(blocking("looking for locks", move || look(&dir)).await??)
 }
 
 /// Moves the refs that an interrupted transaction left behind.

@@ -6,7 +6,7 @@
 use crate::blocking::blocking;
 use crate::{Fault, Forge};
 use abide_core::{RefName, RepoId};
-use abide_git::{Head, Snapshot, bare};
+use abide_git::{Head, Snapshot};
 use abide_macros::boxed;
 use abide_store::repos::{self, Repo};
 use std::collections::HashMap;
@@ -150,7 +150,7 @@ pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
         // HEAD follows the database; a crash between the two leaves it behind. A row that was read before the default
         // branch changed must not move HEAD back.
         if now.as_ref().is_some_and(|now| now.default_branch == repo.default_branch) {
-            bare::set_head(&dir, &repo.default_branch).await?;
+            super::follow_head(forge, repo.id, &repo.default_branch).await;
         }
         snapshot.head = wanted;
     }

@@ -134,6 +134,10 @@ pub(crate) enum JobError {
     /// A retry can help.
     #[error(transparent)]
     Fault(#[from] Fault),
+    /// Something is in the way that goes away by itself. This is no attempt, until the job has waited for
+    /// [`runner::LATEST`].
+    #[error(transparent)]
+    Later(Fault),
     /// A retry cannot help.
     #[error("{0}")]
     Final(String),

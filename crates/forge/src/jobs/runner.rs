@@ -14,6 +14,11 @@ use tokio_util::sync::CancellationToken;
 const HOLD: Duration = Duration::from_secs(60);
 /// Pause after the first failure; doubles with each.
 const BACKOFF: Duration = Duration::from_secs(10);
+/// Pause of a job that something is in the way of.
+const LATER: Duration = Duration::from_secs(300);
+/// Age of a job from which it no longer waits for what is in its way: longer than the longest run of maintenance, whose
+/// locks are removed then.
+pub(super) const LATEST: Duration = Duration::from_secs(2 * 3600);
 /// Longest pause.
 const BACKOFF_CAP: Duration = Duration::from_secs(3600);
 
@@ -105,9 +110,12 @@ async fn end(forge: &Forge, job: &Job, outcome: &Result<(), JobError>) -> Result
             metrics::counter!("abide_jobs_total", "kind" => job.kind.clone(), "end" => "done").increment(1);
             return forge.store().write(job.clone(), |tx, job| Box::pin(jobs::finish(tx, job))).await.map(drop);
         }
+        Err(JobError::Later(fault)) if forge.clock().now() < job.created_at.plus(LATEST) => {
+            return postpone(forge, job, fault).await;
+        }
         Err(JobError::Final(_)) => (outcome, None),
-        Err(JobError::Fault(_)) if job.attempts >= job.max_attempts => (outcome, None),
-        Err(JobError::Fault(_)) => (outcome, Some(next_try(forge, job))),
+        Err(JobError::Fault(_) | JobError::Later(_)) if job.attempts >= job.max_attempts => (outcome, None),
+        Err(JobError::Fault(_) | JobError::Later(_)) => (outcome, Some(next_try(forge, job))),
     };
     let text = error.as_ref().err().map(ToString::to_string).unwrap_or_default();
     tracing::warn!(job = job.id, kind = job.kind, error = text, again = retry_at.is_some(), "a job failed");
@@ -119,6 +127,15 @@ async fn end(forge: &Forge, job: &Job, outcome: &Result<(), JobError>) -> Result
         })
         .await
         .map(drop)
+}
+
+/// Returns a job that waits for something else, without an attempt.
+async fn postpone(forge: &Forge, job: &Job, fault: &Fault) -> Result<(), StoreError> {
+    tracing::info!(job = job.id, kind = job.kind, reason = %fault, "a job waits");
+    let input = (job.clone(), fault.to_string(), forge.clock().now().plus(LATER));
+    let postponed: Result<bool, StoreError> =
+        forge.store().write(input, |tx, (job, reason, at)| Box::pin(jobs::postpone(tx, job, reason, *at))).await;
+    postponed.map(drop)
 }
 
 /// Exponential backoff with a jitter of a fifth, so that jobs that failed together do not return together.

@@ -15,7 +15,6 @@ use abide_core::policy::Action;
 use abide_core::refs::InvalidRefName;
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoId, RepoName, failpoint};
-use abide_git::bare;
 use abide_macros::boxed;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
@@ -113,8 +112,7 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request)
     }
     marks.into_iter().for_each(Mark::committed);
     if edited.repo.default_branch != repo.default_branch {
-        // HEAD follows the database: after a crash here, the next reader of the refs sets it.
-        bare::set_head(&forge.layout().repo(repo.id), &edited.repo.default_branch).await.map_err(Fault::from)?;
+        crate::git::follow_head(forge, repo.id, &edited.repo.default_branch).await;
     }
     Ok(edited)
 }

@@ -10,7 +10,8 @@ use crate::issues::keywords;
 use crate::jobs::{self, Handler, JobError, Kind};
 use crate::notify::mailing;
 use crate::repos::purge;
-use crate::{Forge, feeds, mail};
+use crate::{Fault, Forge, feeds, mail};
+use abide_git::bare;
 use std::time::Duration;
 
 /// Age from which an unused incoming area has no owner.
@@ -48,5 +49,6 @@ pub(crate) fn handler(kind: Kind) -> Handler {
 async fn reconcile_pushes(forge: &Forge) -> Result<(), JobError> {
     reconcile::all(forge).await?;
     leftovers::sweep_incoming(forge, INCOMING_AGE).await?;
+    bare::remove_drafts(forge.layout()).await.map_err(Fault::from)?;
     Ok(())
 }

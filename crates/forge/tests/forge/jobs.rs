@@ -1,8 +1,9 @@
 //! Jobs and schedules, with a clock that only the test turns.
 
-use crate::rig::{Rig, node, node_with, rig};
+use crate::rig::{Rig, node, node_with, node_within, rig};
 use abide_forge::git::maintain;
 use abide_forge::jobs::{Kind, manage, runner, schedule};
+use abide_git::GitLimits;
 use abide_store::jobs::{self, Job, NewJob};
 use abide_store::{Store, StoreError};
 use abide_testkit::Engine;
@@ -144,6 +145,66 @@ async fn a_job_run_by_hand_tells_how_it_ended(#[values(Engine::Sqlite, Engine::P
     let failed = manage::run_now(&rig.forge, Kind::RepoMaintain, serde_json::Value::Null).await.expect("it ran");
     assert_eq!(failed.state, "failed");
     assert!(failed.last_error.is_some_and(|text| text.contains("repo_id")));
+}
+
+/// A server that died may have left git at work, or its lock, which is removed when it is old enough.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn maintenance_that_finds_a_lock_waits_without_an_attempt_and_not_for_ever(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let rig = rig(engine).await;
+    let (repo, _) = rig.repo_with_commit().await;
+    rig.git(repo.id, &["repack", "-a", "-d", "-q"]);
+    let lock = rig.dir(repo.id).join("objects/pack/multi-pack-index.lock");
+    std::fs::write(&lock, "").expect("writable");
+    let id = enqueue(&rig, json!({ "repo_id": repo.id.get() })).await;
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(runner::run(rig.forge.clone(), stop.clone()));
+    // More often than the job may be tried.
+    for _ in 0..4 {
+        let before = rig.store.clock().now();
+        let waits = |job: &Job| job.state == "waiting" && job.run_at > before;
+        let waiting = until(&rig.store, id, waits).await;
+        assert_eq!(waiting.attempts, 0);
+        assert!(waiting.last_error.is_some_and(|text| text.contains("multi-pack-index.lock")));
+        rig.clock.advance(Duration::from_secs(301));
+    }
+    rig.clock.advance(Duration::from_secs(2 * 3600));
+    until(&rig.store, id, |job| job.attempts == 1 && job.state == "waiting").await;
+    std::fs::File::options().write(true).open(&lock).expect("ours").set_modified(std::time::UNIX_EPOCH).expect("ours");
+    rig.clock.advance(Duration::from_secs(3600));
+    until(&rig.store, id, |job| job.state == "done").await;
+    assert!(!lock.exists());
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+/// Makes the owner a key that nobody claimed.
+const UNCLAIM: abide_store::Sql = abide_store::Sql::new("test", "UNCLAIM", UNCLAIMED, UNCLAIMED);
+const UNCLAIMED: &str = "UPDATE users SET name = NULL, password_hash = NULL, npub = 'npub1stranger'";
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn maintenance_of_a_stranger_that_needs_too_much_is_skipped_and_that_of_an_account_fails(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let rig = rig(engine).await;
+    let (repo, _) = rig.repo_with_commit().await;
+    // A commit with a long message: git reads it whole.
+    let file = rig.dir(repo.id).join("message");
+    std::fs::write(&file, "words that deflate well\n".repeat(1_000_000)).expect("writable");
+    let commit = rig.git(repo.id, &["commit-tree", "main^{tree}", "-F", "message"]);
+    rig.git(repo.id, &["update-ref", "refs/heads/main", &commit]);
+    rig.git(repo.id, &["repack", "-a", "-d", "-q"]);
+    let limits = GitLimits { memory: 8 << 20, ..GitLimits::default() };
+    let (small, _) = node_within(&rig.database, &rig.clock, "small", limits, |_| {}).await;
+    let failed = maintain::run(&small, repo.id).await;
+    assert!(failed.is_err_and(|fault| fault.is_over_limit()), "the operator hears of it");
+    let unclaimed: Result<u64, StoreError> =
+        rig.store.write((), |tx, _| Box::pin(async move { tx.execute(&UNCLAIM, &[]).await })).await;
+    assert_eq!(unclaimed.expect("written"), 1);
+    maintain::run(&small, repo.id).await.expect("it is skipped");
 }
 
 /// A repack needs room for a second copy of the repository.

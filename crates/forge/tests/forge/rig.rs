@@ -65,11 +65,22 @@ pub async fn node_with(
     name: &str,
     change: impl FnOnce(&mut Settings),
 ) -> (Forge, Store) {
+    node_within(database, clock, name, GitLimits::default(), change).await
+}
+
+/// Another process whose git has other limits than the usual ones.
+pub async fn node_within(
+    database: &TestDatabase,
+    clock: &TestClock,
+    name: &str,
+    limits: GitLimits,
+    change: impl FnOnce(&mut Settings),
+) -> (Forge, Store) {
     let data = database.data_dir();
     let store = Store::open(&options(database), Arc::new(clock.clone())).await.expect("the database opens");
     let layout = Layout::new(data);
     std::fs::create_dir_all(layout.incoming_root()).expect("writable");
-    let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is installed");
+    let git = Git::detect(Path::new("git"), &layout, limits).await.expect("git is installed");
     let mut settings = Settings::default();
     settings.jobs.poll = Duration::from_millis(20);
     settings.login.password_cost = Cost::Least;

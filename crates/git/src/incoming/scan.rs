@@ -16,9 +16,6 @@ const BASE_ID: usize = 20;
 const SMALLEST_OBJECT: u64 = 9;
 /// Maximum length of the two sizes (base and result) at the start of a delta.
 const DELTA_HEAD: usize = 20;
-/// Largest commit, tree or tag: every reader loads them whole into memory.
-const LARGEST_STRUCTURE: u64 = 64 << 20;
-
 /// git streams blobs above this size (`core.bigFileThreshold`).
 const STREAMED: u64 = 50 << 20;
 
@@ -31,6 +28,8 @@ pub(crate) struct Allowance {
     pub unpacked: u64,
     /// Additional unpacked bytes per byte of the pack.
     pub ratio: u64,
+    /// Largest commit, tree or tag.
+    pub structure: u64,
 }
 
 /// Reason for refusing a pack.
@@ -46,8 +45,10 @@ pub enum Flaw {
     #[error("the pack unpacks to more than {0} times its size, the limit; push fewer commits at a time")]
     TooDense(u64),
     /// A commit, tree or tag exceeds the size limit.
-    #[error("a commit, tree or tag has {0} bytes; the limit is {LARGEST_STRUCTURE} bytes")]
-    Structure(u64),
+    #[error(
+        "a commit, tree or tag has {size} bytes; the limit is {limit} bytes; split the directory or shorten the message"
+    )]
+    Structure { size: u64, limit: u64 },
     #[error("the pack is damaged: {0}")]
     Damaged(&'static str),
 }
@@ -217,8 +218,9 @@ impl Scanner {
             self.state = State::Object(Some((kind, size, shift)));
             return Ok(());
         }
-        if kind == Kind::Structure && size > LARGEST_STRUCTURE {
-            return Err(Flaw::Structure(size));
+        let limit = self.allowance.structure;
+        if kind == Kind::Structure && size > limit {
+            return Err(Flaw::Structure { size, limit });
         }
         (self.kind, self.size) = (kind, size);
         self.delta_head.clear();
@@ -305,7 +307,7 @@ impl Scanner {
 
 /// Scans a pack in memory; returns its length if it is complete. For fuzzing and tests.
 pub fn scan_pack(pack: &[u8], unpacked: u64) -> Result<Option<usize>, Flaw> {
-    let mut scanner = Scanner::new(Allowance { packed: 1 << 20, unpacked, ratio: 10 });
+    let mut scanner = Scanner::new(Allowance { packed: 1 << 20, unpacked, ratio: 10, structure: 1 << 20 });
     let taken = scanner.feed(pack)?;
     Ok(scanner.is_done().then_some(taken))
 }

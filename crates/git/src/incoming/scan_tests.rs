@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-const PLENTY: Allowance = Allowance { packed: 1 << 30, unpacked: 1 << 30, ratio: 1000 };
+const PLENTY: Allowance = Allowance { packed: 1 << 30, unpacked: 1 << 30, ratio: 1000, structure: 8 << 20 };
 
 fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut writer = gix::zlib::stream::deflate::Write::new(Vec::new(), gix::zlib::Compression::BEST_SPEED);
@@ -136,7 +136,7 @@ fn a_huge_directory_is_refused_before_a_byte_of_it_is_inflated() {
     let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
     pack.extend(head(2, 1 << 30));
     let plenty = Allowance { unpacked: 4 << 30, ..PLENTY };
-    assert_eq!(scan(&pack, plenty, 1), Err(Flaw::Structure(1 << 30)));
+    assert_eq!(scan(&pack, plenty, 1), Err(Flaw::Structure { size: 1 << 30, limit: 8 << 20 }));
 }
 
 #[test]

@@ -100,8 +100,12 @@ impl Incoming {
 
     /// Reads and scans the pack to its end.
     async fn arrive(&self, mut pack: impl AsyncRead + Unpin, limits: &ReceiveLimits) -> Result<Arrived, ReceiveError> {
-        let allowance =
-            Allowance { packed: limits.pack_bytes, unpacked: limits.unpacked_bytes, ratio: limits.unpacked_ratio };
+        let allowance = Allowance {
+            packed: limits.pack_bytes,
+            unpacked: limits.unpacked_bytes,
+            ratio: limits.unpacked_ratio,
+            structure: limits.structure_bytes,
+        };
         let dir = self.area.path().to_owned();
         let mut state = (Scanner::new(allowance), Spool::new(&dir));
         let mut piece = Vec::new();

@@ -9,11 +9,18 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, ReadBuf, Take};
 use tokio::time::timeout;
 
-/// Longest `cat-file` header: id, type and size.
-const HEADER: u64 = 128;
+/// Longest `cat-file` header: id, type, size and the id of the delta base.
+const HEADER: u64 = 256;
+
+/// Settings of `cat-file`. Files above this size are streamed if they are stored whole, and bases of deltas are forgotten.
+const STREAMING: &[(&str, &str)] = &[("core.bigFileThreshold", "512k"), ("core.deltaBaseCacheLimit", "512k")];
+
+/// A file up to this size needs no slot while git holds it in memory.
+const SMALL: u64 = 1 << 20;
 
 /// Content of a blob, to be read to its end. Dropping it kills git.
 #[derive(Debug)]
@@ -23,7 +30,8 @@ pub struct BlobStream {
 }
 
 impl BlobStream {
-    /// Starts streaming a blob. This process uses constant memory; git uses what it needs.
+    /// Starts streaming a blob. This process uses constant memory. git streams blobs that are stored whole; it holds one
+    /// that is stored as a delta in memory, within its ration, so few such files are sent at once.
     pub async fn open(
         git: &Git,
         repo_dir: &Path,
@@ -32,27 +40,37 @@ impl BlobStream {
         patience: Patience,
     ) -> Result<Self, ReadError> {
         let slot = git.file_slot(client).await?;
-        let mut running = git.call("cat-file", repo_dir).args(["--batch"]).start()?;
+        let call = git.call_with("cat-file", repo_dir, STREAMING).ration(git.download_ration(client));
+        let format = "--batch-command=%(objectname) %(objecttype) %(objectsize) %(deltabase)";
+        let mut running = call.args([format]).start()?;
         let mut stdin = running.stdin.take().expect("stdin is piped");
         let mut stdout = BufReader::new(running.stdout.take().expect("stdout is piped"));
-        let mut header = Vec::new();
         let limit = git.limits().quick;
-        let ask = async {
-            stdin.write_all(format!("{oid}\n").as_bytes()).await?;
-            (&mut stdout).take(HEADER).read_until(b'\n', &mut header).await
+        let mut ask = async |command: &str| {
+            let mut header = Vec::new();
+            let asking = async {
+                stdin.write_all(format!("{command} {oid}\n").as_bytes()).await?;
+                (&mut stdout).take(HEADER).read_until(b'\n', &mut header).await
+            };
+            timeout(limit, asking).await.map_err(|_| late(limit))?.map_err(unreadable)?;
+            parse_header(&header)
         };
-        let asked = timeout(limit, ask).await.map_err(|_| GitError::TimedOut { what: "cat-file", after: limit })?;
-        asked.map_err(|source| GitError::Failed {
-            what: "cat-file",
-            status: "unreadable".to_owned(),
-            stderr: source.to_string(),
-        })?;
-        let size = parse_header(&header)?;
+        let Found { size, is_delta } = ask("info").await?;
+        let held = if is_delta && size > SMALL { Some(git.held_file_slot(client).await?) } else { None };
+        ask("contents").await?;
         // git exits after its answer, because its input has ended.
         drop(stdin);
+        // Before the first byte, git has loaded a blob that is stored as a delta, or failed.
+        let begun = timeout(limit, stdout.fill_buf()).await.map_err(|_| late(limit))?.map_err(unreadable)?;
+        if begun.is_empty() {
+            let status = running.wait().await?;
+            running.judge(status).await?;
+            return Err(unreadable(io::ErrorKind::UnexpectedEof.into()).into());
+        }
         // Read the newline after the content too, so that git can finish its output.
         let answer = stdout.take(size.saturating_add(1));
-        let content = Pump { running, slot, answer, request: None, patience }.start().take(size);
+        let failed = Box::new(|_: &GitError| ());
+        let content = Pump { running, held: (slot, held), answer, request: None, patience, failed }.start().take(size);
         Ok(Self { size, content })
     }
 
@@ -67,12 +85,31 @@ impl BlobStream {
     }
 }
 
-/// Parses `<oid> blob <size>` or `<oid> missing`.
-fn parse_header(header: &[u8]) -> Result<u64, ReadError> {
+/// A blob that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    size: u64,
+    /// Whether it is stored as a difference to another object.
+    is_delta: bool,
+}
+
+fn late(limit: Duration) -> GitError {
+    GitError::TimedOut { what: "cat-file", after: limit }
+}
+
+fn unreadable(source: io::Error) -> GitError {
+    GitError::Failed { what: "cat-file", status: "unreadable".to_owned(), stderr: source.to_string() }
+}
+
+/// Parses `<oid> blob <size> <delta base>` or `<oid> missing`. The base is zero for an object that is stored whole.
+fn parse_header(header: &[u8]) -> Result<Found, ReadError> {
     let text = String::from_utf8_lossy(header);
     let mut words = text.split_whitespace().skip(1);
     match (words.next(), words.next().and_then(|size| size.parse().ok())) {
-        (Some("blob"), Some(size)) => Ok(size),
+        (Some("blob"), Some(size)) => {
+            let is_delta = words.next().is_some_and(|base| base.bytes().any(|digit| digit != b'0'));
+            Ok(Found { size, is_delta })
+        }
         (Some("tree" | "commit" | "tag"), _) => Err(ReadError::NotAFile),
         _ => Err(ReadError::NotFound),
     }

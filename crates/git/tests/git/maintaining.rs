@@ -2,7 +2,8 @@
 
 use crate::support::{Server, Work, update};
 use abide_core::Oid;
-use abide_git::maintain::{self, Level};
+use abide_git::GitError;
+use abide_git::maintain::{self, Level, Owner};
 use rstest::rstest;
 
 #[rstest]
@@ -15,7 +16,7 @@ async fn every_object_is_still_there_afterwards(#[values(Level::Light, Level::Fu
     server.push(&work.pack(&["HEAD"]), &[update("refs/heads/side", Oid::ZERO, two)]).await.unwrap();
     server.run(&["update-ref", "-d", "refs/heads/side"]);
     for _ in 0..2 {
-        maintain::maintain(&server.git, &server.repo, level).await.unwrap();
+        maintain::maintain(&server.git, &server.repo, level, Owner::Account).await.unwrap();
         maintain::pack_refs(&server.git, &server.repo).await.unwrap();
         assert_eq!(server.run(&["cat-file", "-t", &two.to_string()]), "commit");
         assert_eq!(server.run(&["rev-parse", "refs/heads/main"]), one.to_string());
@@ -31,9 +32,21 @@ async fn every_object_is_still_there_afterwards(#[values(Level::Light, Level::Fu
 #[tokio::test]
 async fn an_empty_repository_is_maintained_too() {
     let server = Server::new().await;
-    maintain::maintain(&server.git, &server.repo, Level::Light).await.unwrap();
-    maintain::maintain(&server.git, &server.repo, Level::Full).await.unwrap();
+    maintain::maintain(&server.git, &server.repo, Level::Light, Owner::Account).await.unwrap();
+    maintain::maintain(&server.git, &server.repo, Level::Full, Owner::Account).await.unwrap();
     maintain::pack_refs(&server.git, &server.repo).await.unwrap();
+}
+
+#[tokio::test]
+async fn maintenance_leaves_a_repository_alone_in_which_another_run_may_be_at_work() {
+    let server = Server::new().await;
+    let lock = server.repo.join("objects/pack/multi-pack-index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let run = async || maintain::maintain(&server.git, &server.repo, Level::Light, Owner::Account).await;
+    assert!(matches!(run().await, Err(GitError::Locked(path)) if path == lock));
+    std::fs::File::options().write(true).open(&lock).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    run().await.unwrap();
+    assert!(!lock.exists());
 }
 
 #[tokio::test]
@@ -62,6 +75,6 @@ async fn what_is_small_has_no_pack_and_few_loose_files() {
     assert!(!small(), "one more");
     maintain::pack_refs(&server.git, &server.repo).await.unwrap();
     assert!(small(), "many refs, in one file");
-    maintain::maintain(&server.git, &server.repo, Level::Light).await.unwrap();
+    maintain::maintain(&server.git, &server.repo, Level::Light, Owner::Account).await.unwrap();
     assert!(!small(), "a pack is joined with what comes after it");
 }

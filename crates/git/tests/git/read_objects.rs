@@ -7,7 +7,7 @@ use abide_core::patience::Patience;
 use abide_git::bstr::ByteSlice;
 use abide_git::read::stream::BlobStream;
 use abide_git::read::{EntryKind, Listing, ObjectKind, split_ref};
-use abide_git::{Client, ReadError, Reader, Snapshot};
+use abide_git::{Client, GitError, GitLimits, ReadError, Reader, Snapshot};
 use rstest::rstest;
 use tokio::io::AsyncReadExt;
 
@@ -199,6 +199,52 @@ async fn a_huge_file_is_streamed_and_never_loaded(#[values(Storage::Loose, Stora
         assert!(matches!(opened, Err(ReadError::NotAFile)));
     }
     assert!(matches!(streamed(&server, bare.path(), Oid::ZERO).await, Err(ReadError::NotFound)));
+}
+
+/// A repository with two files of 20 MiB in a pack: one stored whole, one as a difference to it.
+fn with_large_files() -> (Bare, Oid, Oid) {
+    let mut state = 1u64;
+    let noise: Vec<u8> = (0..20 << 20)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect();
+    let from = Bare::new();
+    let write =
+        |content: &[u8]| from.with_input(&["-c", "core.looseCompression=0", "hash-object", "-w", "--stdin"], content);
+    let (whole, delta) = (write(&noise), write(&noise[..noise.len() - 100]));
+    let args = ["-c", "core.compression=0", "pack-objects", "--stdout", "-q", "--window=10", "--depth=10"];
+    let pack = feed(plain_git(from.path()).args(args), format!("{whole}\n{delta}\n").as_bytes());
+    let bare = Bare::new();
+    feed(plain_git(bare.path()).args(["index-pack", "--stdin"]), &pack);
+    let bases = bare.run(&["cat-file", "--batch-check=%(objectname) %(deltabase)", "--batch-all-objects"]);
+    assert!(bases.contains(&format!("{delta} {whole}")), "{bases}");
+    (bare, whole.parse().unwrap(), delta.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_file_that_is_stored_whole_is_sent_in_little_memory_and_a_difference_within_the_ration() {
+    let limits =
+        GitLimits { stranger_memory: 12 << 20, queue: std::time::Duration::from_millis(200), ..GitLimits::default() };
+    let server = Server::with(limits).await;
+    let (bare, whole, delta) = with_large_files();
+    let patience = Patience::new(std::time::Duration::from_secs(60), 1024);
+    let open = async |oid, account: Option<i64>| {
+        let client = Client::new(Some([192, 0, 2, 1].into()), account.map(abide_core::UserId::new));
+        BlobStream::open(&server.git, bare.path(), oid, client, patience).await
+    };
+    for (oid, account, size) in [(whole, None, 20 << 20), (delta, Some(7), (20 << 20) - 100)] {
+        let mut content = Vec::new();
+        open(oid, account).await.unwrap().read_to_end(&mut content).await.unwrap();
+        assert_eq!(content.len(), size);
+    }
+    let refused = open(delta, None).await;
+    assert!(matches!(refused, Err(ReadError::Git(GitError::UsedUp { of: "memory", .. }))), "{refused:?}");
+
+    let _held = [open(delta, Some(7)).await.unwrap(), open(delta, Some(7)).await.unwrap()];
+    assert!(matches!(open(delta, Some(7)).await, Err(ReadError::Git(GitError::Busy { .. }))), "two are in memory");
+    open(whole, Some(7)).await.unwrap();
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use crate::read_support::{Bare, FILES, Script, Storage, random, steps};
 use crate::support::Server;
+use abide_core::UserId;
 use abide_git::read::blame::BlameRange;
-use abide_git::{Client, ReadError};
+use abide_git::{Client, GitError, ReadError};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
@@ -64,6 +65,29 @@ async fn blame_covers_every_line_once() {
     let theirs = bare.run(&["blame", "-l", "-s", "--root", "main", "--", "f"]);
     let theirs: Vec<_> = theirs.lines().map(|line| line[..40].to_owned()).collect();
     assert_eq!(ours, theirs);
+}
+
+/// The file is small now and was large before: git holds the former version as a whole.
+#[tokio::test]
+async fn a_blame_over_a_large_past_has_the_memory_of_its_asker() {
+    let server = Server::new().await;
+    let bare = Bare::new();
+    let text = format!("{}\n", "large ".repeat(100_000)).repeat(330);
+    assert!(text.len() > 192 << 20);
+    let commit = |content: &str, parent: &[&str]| {
+        let args = ["-c", "core.looseCompression=1", "hash-object", "-w", "--stdin"];
+        let blob = bare.with_input(&args, content.as_bytes());
+        let tree = bare.with_input(&["mktree"], format!("100644 blob {blob}\tf\n").as_bytes());
+        bare.with_input(&[&["commit-tree", &tree], parent].concat(), b"m")
+    };
+    let first = commit(&text, &[]);
+    let tip = commit("small\n", &["-p", &first]);
+    let asked = async |client| bare.reader().blame(&server.git, client, tip.parse().unwrap(), b"f").await;
+    let stranger = Client::new(Some([192, 0, 2, 1].into()), None);
+    let refused = asked(stranger).await;
+    assert!(matches!(refused, Err(ReadError::Git(GitError::UsedUp { of: "memory", .. }))), "{refused:?}");
+    let account = Client::new(Some([192, 0, 2, 1].into()), Some(UserId::new(7)));
+    assert_eq!(asked(account).await.unwrap().len(), 1);
 }
 
 /// A file that moves twice, once together with a change. Other files change, move and are deleted.

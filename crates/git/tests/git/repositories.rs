@@ -45,14 +45,28 @@ async fn many_creators_of_one_repository_make_one() {
 #[tokio::test]
 async fn head_moves_to_a_branch_that_need_not_exist() {
     let server = Server::new().await;
-    bare::set_head(&server.repo, &name("refs/heads/trunk")).await.unwrap();
+    bare::set_head(&server.layout, server.id, &name("refs/heads/trunk")).await.unwrap();
     assert_eq!(server.run(&["symbolic-ref", "HEAD"]), "refs/heads/trunk");
     let snapshot = Snapshot::read(&server.repo).unwrap();
     assert_eq!(snapshot.head, Head::Symbolic("refs/heads/trunk".into()));
     assert_eq!(snapshot.head_oid(), None);
+}
+
+#[tokio::test]
+async fn a_lock_that_a_crash_left_and_other_writers_keep_nobody_from_moving_head() {
+    let server = Server::new().await;
     std::fs::write(server.repo.join("HEAD.lock"), "").unwrap();
-    let locked = bare::set_head(&server.repo, &name("refs/heads/main")).await;
-    assert!(matches!(locked, Err(GitError::Locked(_))), "{locked:?}");
+    let all = ["a", "b", "c", "d"].map(|branch| {
+        let layout = server.layout.clone();
+        let (id, branch) = (server.id, name(&format!("refs/heads/{branch}")));
+        tokio::spawn(async move { bare::set_head(&layout, id, &branch).await })
+    });
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    let head = server.run(&["symbolic-ref", "HEAD"]);
+    assert!(["a", "b", "c", "d"].iter().any(|branch| head == format!("refs/heads/{branch}")), "{head}");
+    assert_eq!(std::fs::read_dir(server.layout.incoming_root()).unwrap().count(), 0, "no draft is left");
 }
 
 #[tokio::test]

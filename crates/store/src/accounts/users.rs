@@ -56,6 +56,9 @@ statements! {
     /// Accounts that can log in: a key that pushed or published also has an account, but without a username.
     ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users WHERE (password_hash IS NOT NULL OR name IS NOT NULL)
         AND deleted_at IS NULL)";
+    /// Admins that can log in. Accounts of other people do not set up a site.
+    ANY_ADMIN = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users WHERE site_admin
+        AND (password_hash IS NOT NULL OR name IS NOT NULL) AND deleted_at IS NULL)";
     /// Site admins, locked until the unit ends, so that two of them cannot remove each other.
     ADMINS = "SELECT id FROM users WHERE site_admin AND suspended_at IS NULL ORDER BY id", postgres " FOR UPDATE";
     SET_NAME = "UPDATE users SET name = $2, updated_at = $3 WHERE id = $1";
@@ -215,6 +218,11 @@ fn containing(text: &str) -> String {
 /// Whether there is any account that can log in.
 pub async fn any(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(conn.one(&ANY, &[]).await?.is_some())
+}
+
+/// Whether there is an admin that can log in.
+pub async fn any_admin(conn: &mut Conn) -> Result<bool, StoreError> {
+    Ok(conn.one(&ANY_ADMIN, &[]).await?.is_some())
 }
 
 /// Site admins, locked until the unit ends.

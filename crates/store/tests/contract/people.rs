@@ -211,7 +211,10 @@ async fn profiles_and_admins_are_marked_and_read_back(#[values(Engine::Sqlite, E
     let admins = || unit!(store, (), |tx, ()| users::lock_admins(tx).await);
     let set = |id: UserId, on: bool| unit!(store, (id, on), |tx, &(id, on)| users::set_admin(tx, id, on).await);
     assert!(admins().await.unwrap().is_empty());
+    let any_admin = async || users::any_admin(&mut store.read().await.unwrap()).await.unwrap();
+    assert!(!any_admin().await, "two accounts, but none of an administrator");
     set(alice, true).await.unwrap();
+    assert!(any_admin().await);
     set(bob, true).await.unwrap();
     assert_eq!(admins().await.unwrap(), [alice, bob]);
     unit!(store, alice, |tx, &id| users::set_suspended(tx, id, true).await).await.unwrap();

@@ -18,10 +18,23 @@ const HOSTILE: &str = "a\" xattr=1 x='\"><xelement xattr=2>' xattr=3 ";
 /// The same without what git forbids in names of refs.
 const HOSTILE_REF: &str = "a\"xattr=1/x'\"><xelement/xattr=2>'xattr=3";
 
-/// Collects every element and attribute that a browser would see.
+/// Collects every element and attribute that a browser would see, and every address that it would follow or load.
 #[derive(Default)]
 struct Seen {
     names: RefCell<Vec<String>>,
+    addresses: RefCell<Vec<String>>,
+}
+
+/// Schemes of addresses on pages; others, such as `javascript`, come from a name.
+const SCHEMES: &[&str] = &["http", "https", "mailto", "nostr", "ssh"];
+
+/// The scheme of an address as browsers read it; none of a relative one. They skip spaces and control characters.
+fn scheme(address: &str) -> Option<String> {
+    let address: String = address.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
+    let (scheme, _) = address.split_once(':')?;
+    let is_one = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    is_one.then(|| scheme.to_ascii_lowercase())
 }
 
 impl TokenSink for Seen {
@@ -32,6 +45,9 @@ impl TokenSink for Seen {
             let mut names = self.names.borrow_mut();
             names.push(tag.name.to_string());
             names.extend(tag.attrs.iter().map(|attribute| attribute.name.local.to_string()));
+            const LEADS: [&str; 4] = ["href", "src", "action", "formaction"];
+            let leading = tag.attrs.iter().filter(|attribute| LEADS.contains(&&*attribute.name.local));
+            self.addresses.borrow_mut().extend(leading.map(|attribute| attribute.value.to_string()));
         }
         TokenSinkResult::Continue
     }
@@ -47,6 +63,10 @@ fn assert_tame(path: &str, html: &str) {
     let names = tokenizer.sink.names.take();
     let injected: Vec<_> = names.iter().filter(|name| name.contains("xattr") || name.contains("xelement")).collect();
     assert!(injected.is_empty(), "{path} has {injected:?} out of a name:\n{html}");
+    let addresses = tokenizer.sink.addresses.take();
+    let leads_out = |address: &&String| scheme(address).is_some_and(|scheme| !SCHEMES.contains(&&*scheme));
+    let hostile: Vec<_> = addresses.iter().filter(leads_out).collect();
+    assert!(hostile.is_empty(), "{path} leads to {hostile:?}:\n{html}");
 }
 
 #[test]
@@ -56,10 +76,14 @@ fn the_test_itself_sees_what_is_injected() {
         format!("<p title='{HOSTILE}'>"),
         format!("<p>{HOSTILE}"),
         format!("<a href=\"{HOSTILE_REF}\">"),
+        "<a href=\"javascript:alert(1)\">".to_owned(),
+        "<a href=' JAVA\tSCRIPT:alert(1)'>".to_owned(),
+        "<img src=data:text/html,x>".to_owned(),
     ] {
         let caught = std::panic::catch_unwind(|| assert_tame("", &html));
         assert!(caught.is_err(), "{html}");
     }
+    assert_tame("", "<a href='/a:b'><a href='?q=label:x'><a href='https://x'><a href='ssh://x'><img src='x.png'>");
 }
 
 /// A site where everything that can have a name has a hostile one.

@@ -236,7 +236,8 @@ const UNPACKING: u64 = 256 << 20;
 // Two results of 336 MB from each other: git holds both at once.
 #[case::deltas(bombs::delta_bomb(2, 20, 1 << 20), 1, "memory")]
 // Each of these directories takes git three times its size.
-#[case::directories(bombs::wide_tree(900_000), 6, "ng refs/heads/main")]
+#[case::directories(bombs::wide_tree(230_000), 6, "ng refs/heads/main")]
+#[case::wider_directories(bombs::wide_tree(250_000), 6, "the limit is")]
 // Directories of 128 MiB, complete in 128 KiB.
 #[case::huge_directories(bombs::huge_tree(128 << 20), 6, "the limit is")]
 fn pushes_of_one_stranger_take_the_memory_of_one_ration(
@@ -258,6 +259,26 @@ fn pushes_of_one_stranger_take_the_memory_of_one_ration(
     });
     assert!(told.iter().all(|told| told.contains(refusal)), "{told:?}");
     assert!(peak.bytes() < before + UNPACKING, "{} before, {}", before >> 20, peak.describe());
+}
+
+/// git holds the former version of a file as a whole, whatever the size of the one that is shown.
+#[rstest]
+fn a_blame_of_a_file_that_was_large_is_refused_to_strangers_with_the_reason(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::on(crowded(engine).start(), Road::Http);
+    let (work, _) = scene.pushed();
+    let text = format!("{}\n", "large ".repeat(200_000)).repeat(150);
+    scene.git().commit_file(&work, "f", text, "large");
+    scene.git().commit_file(&work, "f", "small\n", "small");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let addr = scene.server.http_addr();
+    let blame = Request::new("GET", "/alice/demo/blame/main/f");
+    let (answer, peak) = Peak::during(scene.server.pid(), || blame.send_from(ATTACKER, addr));
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    assert!(answer.text().contains("more processor time or memory than the server allows"), "{}", answer.text());
+    assert!(peak.bytes() < scene.server.rss_bytes() + (160 << 20), "{}", peak.describe());
+    assert_eq!(Request::new("GET", "/alice/demo/blob/main/f").send_from(ATTACKER, addr).status, 200);
 }
 
 /// A git that does not come back from a blame of `held…` for as long as a file is there.

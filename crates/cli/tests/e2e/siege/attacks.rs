@@ -2,7 +2,7 @@
 
 use super::honest::Honest;
 use super::tally::Tally;
-use super::{MEASURED, asking, browsing, holding, pushing, relay, telling, threads};
+use super::{MEASURED, asking, browsing, holding, memory, pushing, relay, telling, threads};
 use crate::git::bombs;
 use crate::grasp::scene::{npub, state};
 use crate::support::{person, query};
@@ -41,6 +41,9 @@ pub const ALL: &[Attack] = &[
     again("H5 events of strangers", 6, 200, telling::events),
     again("H6 a suspended account", 7, 10, telling::suspended),
     again("M3 blame and history", 8, 10, asking::blame),
+    slow("blame of a large past", 20, 4, memory::blame_of_a_large_past),
+    hold("half-read downloads", 21, 2, memory::half_read_downloads),
+    slow("clones of nested trees", 22, 4, memory::nested_clones),
     again("M4 delta bombs", 9, 2, pushing::delta_bombs),
     slow("M4 bombs within bounds", 11, 1, pushing::lesser_bombs),
     hold("slow heads", 2, 100, holding::slow_heads),
@@ -124,6 +127,8 @@ pub struct Target {
     pub blob: String,
     /// Commits with wide directories.
     pub wide: Vec<String>,
+    /// A repository whose reading takes git memory.
+    pub stored: memory::Stored,
     pub huge_tree: Vec<u8>,
     pub wide_tree: Vec<u8>,
     pub delta_bomb: Vec<u8>,
@@ -156,8 +161,10 @@ impl Target {
             large: honest.large.clone(),
             blob: honest.blob.clone(),
             wide: browsing::prepare(server, &honest.alice),
+            stored: memory::prepare(server, &honest.alice),
             huge_tree: bombs::huge_tree(512 << 20),
-            wide_tree: bombs::wide_tree(900_000),
+            // Nearly as wide as a directory of a stranger may be.
+            wide_tree: bombs::wide_tree(230_000),
             delta_bomb: bombs::delta_bomb(900, 3, 0),
             lesser_bomb: bombs::delta_bomb(26, 1, 1 << 20),
         }

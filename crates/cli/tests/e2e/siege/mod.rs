@@ -10,6 +10,7 @@ mod attacks;
 mod browsing;
 mod holding;
 mod honest;
+mod memory;
 mod pushing;
 mod relay;
 mod tally;

@@ -10,7 +10,8 @@ use crate::jobs::{self, Kind};
 use crate::{Access, Caller, Fault, Forge, lease};
 use abide_core::event::{self, NoDetails, Payload};
 use abide_core::{RefName, RefUpdate, RepoId, UserId, failpoint, push};
-use abide_git::{Connected, RefTxError, bare, reftx};
+use abide_git::reftx::{self, ConflictKind};
+use abide_git::{Connected, RefTxError};
 use abide_nostr::grasp::align::Plan as Alignment;
 use abide_store::leases::{self, Lease};
 use abide_store::repos::pushes::{self, Intent, Outcome, Push};
@@ -312,10 +313,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await?;
     failpoint::hit(failpoint::PUSH_FINISHED);
     if let Some(branch) = first.filter(|_| outcome == Outcome::Done) {
-        // HEAD follows the database: if this fails, the next reader of the refs sets it.
-        if let Err(error) = bare::set_head(&dir, &branch).await {
-            tracing::warn!(%error, repo = repo.id.get(), "HEAD could not be written; the next reader of the refs corrects it");
-        }
+        crate::git::follow_head(forge, repo.id, &branch).await;
     }
     if outcome == Outcome::Done
         && let Some(signed) = &push.signed
@@ -325,9 +323,23 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     Ok(outcome == Outcome::Done)
 }
 
+/// Moves refs. The lease is held, so a lock that stays belongs to no writer: the machine died while git had it. Such locks
+/// are removed, and the refs are moved once more.
+async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxError> {
+    let moved = try_to_move_refs(forge, push, repo).await;
+    if !matches!(moved, Err(RefTxError::Conflict { kind: ConflictKind::Locked, .. })) {
+        return moved;
+    }
+    if let Err(error) = reconcile::clear_locks(&forge.layout().repo(repo.id)).await {
+        tracing::warn!(%error, repo = repo.id.get(), "locks of refs could not be removed");
+        return moved;
+    }
+    try_to_move_refs(forge, push, repo).await
+}
+
 /// Moves refs in one transaction, except for some signed states. Deleting `a` and creating `a/b` needs two ref
 /// transactions; deletions run first. Reconciliation completes a crash in between.
-async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxError> {
+async fn try_to_move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxError> {
     let dir = forge.layout().repo(repo.id);
     if push.signed.is_none() {
         return reftx::update_refs(forge.git(), &dir, &push.updates).await;

@@ -29,6 +29,10 @@ const FIRST_BYTES: usize = 64 * 1024;
 /// Most bytes of commands without an account: more refs than an event can sign.
 const STRANGERS_COMMANDS: usize = 1 << 20;
 
+/// Largest commit, tree or tag without an account: a directory of about 200,000 files. git holds all directories of a path
+/// at once when it walks them for a fetch.
+const STRANGERS_STRUCTURE: u64 = 8 << 20;
+
 /// Most warnings per push.
 const MOST_WARNINGS: usize = 20;
 
@@ -195,15 +199,16 @@ fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefNa
 fn limits(forge: &Forge, admission: &PushAdmission) -> ReceiveLimits {
     let settings = forge.settings();
     let defaults = ReceiveLimits::default();
-    let (command_bytes, unpacked_bytes) = match admission.caller.client().is_stranger() {
-        true => (STRANGERS_COMMANDS, settings.git.stranger_unpacked),
-        false => (defaults.command_bytes, settings.git.unpacked),
+    let (command_bytes, unpacked_bytes, structure_bytes) = match admission.caller.client().is_stranger() {
+        true => (STRANGERS_COMMANDS, settings.git.stranger_unpacked, STRANGERS_STRUCTURE),
+        false => (defaults.command_bytes, settings.git.unpacked, defaults.structure_bytes),
     };
     ReceiveLimits {
         command_bytes,
         commands: settings.git.max_push_refs,
         pack_bytes: settings.git.max_push,
         unpacked_bytes,
+        structure_bytes,
         unpacked_ratio: settings.git.unpacked_ratio,
         stream_ends: admission.transport == Transport::Http,
         idle: settings.git.idle_timeout,

@@ -178,10 +178,22 @@ async fn the_first_admin_comes_by_a_link_that_works_once(#[values(Engine::Sqlite
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_link_is_dead_once_there_is_any_account(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+async fn the_link_outlives_accounts_of_others_and_is_dead_once_there_is_an_admin(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
     let rig = invite_site(engine).await;
     let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
-    rig.add("alice", false).await;
+    // On an open server, anybody may sign up before the operator uses the link.
+    rig.add("mallory", false).await;
+    assert!(setup::is_open(&rig.forge, &token).await.expect("readable"));
+    let token = setup_token(setup::link(&rig.forge).await.expect("the next start prints one too"));
+    let id = setup::set_up(&rig.forge, LOOPBACK, &token, "alice", "root@example.org", PASSWORD.into()).await;
+    let admin = accounts::by_id(&rig.forge, id.expect("set up")).await.expect("readable").expect("there");
+    assert!(admin.site_admin);
+
+    let rig = invite_site(engine).await;
+    let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
+    rig.add("alice", true).await;
     assert!(!setup::is_open(&rig.forge, &token).await.expect("readable"));
     let late = setup::set_up(&rig.forge, LOOPBACK, &token, "eve", "eve@example.org", PASSWORD.into()).await;
     assert!(matches!(late, Err(SetUpError::Link)));
