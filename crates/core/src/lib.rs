@@ -10,6 +10,7 @@
 //! * [`attention`]: watch levels and follows. [`notify`]: notification recipients and reasons.
 //! * [`event`]: domain events, their stored payloads and subjects. [`audit`]: actions of the audit log.
 //! * [`feed`]: events in feeds, and trending repositories.
+//! * [`input`]: the field that an error belongs to.
 //! * [`lifecycle`]: state transitions of a repository and their refusals. [`transfer`]: transfer offers.
 //! * [`issues`]: issue texts, references in a text, list filters.
 //! * [`webhooks`]: webhook payloads, retries and suspension.
@@ -29,6 +30,7 @@ pub mod event;
 pub mod failpoint;
 pub mod feed;
 pub mod ids;
+pub mod input;
 pub mod issues;
 pub mod lifecycle;
 pub mod names;
@@ -55,6 +57,7 @@ pub use ids::{
     CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, ThreadId, TransferId,
     UserId,
 };
+pub use input::InputError;
 pub use names::{Handle, RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;

@@ -5,8 +5,8 @@ use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{self, say};
-use abide_core::UserId;
 use abide_core::words::UnknownWord;
+use abide_core::{InputError as _, UserId};
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
 use abide_forge::accounts::admin::{AdminError, release_name_by_operator};
 use abide_forge::accounts::delete::{DeleteError, delete_by_operator};
@@ -142,7 +142,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let renamed = rename_by_operator(forge, account.id, &new_name).await.map_err(|error| match error {
                 RenameError::Fault(fault) => fault.into(),
-                refused => Failure::refused(refused.to_string()),
+                refused => Failure::refused(refused.with_field()),
             })?;
             say!("renamed {name} to {renamed}{}", said_if_folded(renamed.folds(&new_name)));
             Ok(())
@@ -156,7 +156,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             }
             delete_by_operator(forge, account.id, remains).await.map_err(|error| match error {
                 DeleteError::Access(access) => access.into(),
-                refused => Failure::refused(refused.to_string()),
+                refused => Failure::refused(refused.with_field()),
             })?;
             say!("deleted {name}; `abide repo list` shows the repositories that can be restored");
             Ok(())
@@ -173,7 +173,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Invite { email } => {
             let link = invites::create_by_operator(forge, email).await.map_err(|error| match error {
                 InviteError::Access(access) => access.into(),
-                refused => Failure::refused(refused.to_string()),
+                refused => Failure::refused(refused.with_field()),
             })?;
             say!("{link}");
             Ok(())
@@ -186,7 +186,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
 fn failure(error: AddUserError) -> Failure {
     match error {
         AddUserError::Fault(fault) => fault.into(),
-        refused => Failure::refused(refused.to_string()),
+        refused => Failure::refused(refused.with_field()),
     }
 }
 

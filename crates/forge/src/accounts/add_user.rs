@@ -2,7 +2,7 @@
 
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
-use abide_core::UserId;
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::users::NewUser;
@@ -32,11 +32,10 @@ pub enum AddUserError {
     Fault(#[from] Fault),
 }
 
-impl AddUserError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for AddUserError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Fault(_) => None,
         }
     }

@@ -7,8 +7,8 @@ use super::sessions::Viewer;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
-use abide_core::UserId;
 use abide_core::account::password_fits;
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, Purpose};
 use abide_store::accounts::{sessions, users};
@@ -29,11 +29,10 @@ pub enum ChangePasswordError {
     Fault(#[from] Fault),
 }
 
-impl ChangePasswordError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ChangePasswordError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Confirm(error) => error.field(),
             Self::Fault(_) => None,
         }

@@ -3,6 +3,7 @@
 use super::password as hashed;
 use super::sessions::Viewer;
 use crate::{Fault, Forge, throttle};
+use abide_core::InputError;
 use abide_core::account;
 use abide_macros::boxed;
 use abide_store::accounts::{sessions, users};
@@ -15,7 +16,7 @@ const SCOPE: &str = "confirm:account";
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmError {
     /// The password is wrong.
-    #[error("current_password: wrong password")]
+    #[error("wrong password")]
     Wrong,
     /// The account has no password, and its key was not proved recently.
     #[error("sign in with your key again, then repeat this within 10 minutes")]
@@ -28,9 +29,8 @@ pub enum ConfirmError {
     Fault(#[from] Fault),
 }
 
-impl ConfirmError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ConfirmError {
+    fn field(&self) -> Option<&'static str> {
         match self {
             Self::Wrong => Some("current_password"),
             Self::Stale | Self::Throttled { .. } | Self::Fault(_) => None,

@@ -13,7 +13,7 @@ use crate::repos::{LifeError, delete, transfer};
 use crate::{Access, Caller, Fault, Forge, GraspSettings};
 use abide_core::account::{self, DeleteRefusal, Deleter};
 use abide_core::event::{Payload, Publicity, UserDeleted};
-use abide_core::{UserId, UserName};
+use abide_core::{InputError, UserId, UserName};
 use abide_macros::boxed;
 use abide_nostr::nip19;
 use abide_store::accounts::{retire, user_keys, users};
@@ -37,11 +37,21 @@ pub enum DeleteError {
     #[error(transparent)]
     Refused(#[from] DeleteRefusal),
     /// The typed name does not match.
-    #[error("name: type the account name to confirm")]
+    #[error("type the account name to confirm")]
     Unconfirmed,
     /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
+}
+
+impl InputError for DeleteError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Unconfirmed => Some("name"),
+            Self::Confirm(error) => error.field(),
+            Self::Access(_) | Self::Refused(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for DeleteError {

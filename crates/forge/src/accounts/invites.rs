@@ -8,6 +8,7 @@ use super::sign_up::SignUpMode;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Access, Fault, Forge};
+use abide_core::InputError;
 use abide_core::account::{EmailAddress, InvalidEmail};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, NewLink, Purpose};
@@ -36,11 +37,10 @@ pub enum InviteError {
     Access(#[from] Access),
 }
 
-impl InviteError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for InviteError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use crate::emit::Who;
 use crate::jobs::{self, Kind};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge, sealed, throttle};
+use abide_core::InputError;
 use abide_core::account::{EmailAddress, password_fits};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, NewLink, Purpose};
@@ -41,11 +42,10 @@ pub enum ResetError {
     Fault(#[from] Fault),
 }
 
-impl ResetError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ResetError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Link | Self::Throttled { .. } | Self::Fault(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::new_account::{self, Draft, FieldError};
 use super::one_time::{self, OneTime};
 use crate::{Fault, Forge};
-use abide_core::UserId;
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, NewLink, Purpose};
@@ -28,11 +28,10 @@ pub enum SetUpError {
     Fault(#[from] Fault),
 }
 
-impl SetUpError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for SetUpError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Link | Self::Done | Self::Fault(_) => None,
         }
     }

@@ -4,7 +4,7 @@ use super::new_account::{self, Draft, FieldError};
 use super::{invites, one_time, verify};
 use crate::disk::{self, Writer};
 use crate::{Fault, Forge, throttle};
-use abide_core::UserId;
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, Purpose};
@@ -39,7 +39,7 @@ pub enum SignUpError {
     #[error("sign-up is closed; ask the site administrator for an account")]
     Closed,
     /// An invitation is needed, and this one is missing or no longer works.
-    #[error("invite: this invitation was used, cancelled or has expired; ask for a new one")]
+    #[error("this invitation was used, cancelled or has expired; ask for a new one")]
     Invite,
     /// Too many sign-ups from one network.
     #[error("{}", throttle::wait(*.retry_after))]
@@ -49,11 +49,10 @@ pub enum SignUpError {
     Fault(#[from] Fault),
 }
 
-impl SignUpError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for SignUpError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Invite => Some("invite"),
             Self::Closed | Self::Throttled { .. } | Self::Fault(_) => None,
         }

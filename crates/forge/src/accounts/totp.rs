@@ -6,6 +6,7 @@ use super::sessions::Viewer;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
+use abide_core::InputError;
 use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::totp;
@@ -33,7 +34,7 @@ pub enum TotpError {
     #[error("two-factor authentication is not set up; start with the QR code")]
     Off,
     /// The code is wrong.
-    #[error("code: wrong code; check your phone's clock")]
+    #[error("wrong code; check your phone's clock")]
     Code,
     /// The password is wrong.
     #[error(transparent)]
@@ -43,9 +44,8 @@ pub enum TotpError {
     Fault(#[from] Fault),
 }
 
-impl TotpError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for TotpError {
+    fn field(&self) -> Option<&'static str> {
         match self {
             Self::Code => Some("code"),
             Self::Confirm(error) => error.field(),

@@ -1,6 +1,7 @@
 //! Why an issue did not change: one enum for every operation, so that each road maps it in one place.
 
 use crate::{Access, Fault};
+use abide_core::InputError;
 use abide_core::issues::filter::InvalidFilter;
 use abide_core::issues::text::InvalidText;
 use abide_store::StoreError;
@@ -16,7 +17,7 @@ pub enum IssueError {
     #[error("this {0} does not exist")]
     NotFound(&'static str),
     /// A text breaks a rule.
-    #[error("{field}: {rule}")]
+    #[error("{rule}")]
     Invalid {
         /// Where.
         field: &'static str,
@@ -24,28 +25,28 @@ pub enum IssueError {
         rule: InvalidText,
     },
     /// The filter breaks a rule.
-    #[error("q: {0}")]
+    #[error(transparent)]
     Filter(#[from] InvalidFilter),
     /// The reason belongs to the other state.
-    #[error("state_reason: must be completed or not_planned when closing, and empty when reopening")]
+    #[error("must be completed or not_planned when closing, and empty when reopening")]
     Reason,
     /// A label of that name is not there, and the caller may not make one.
-    #[error("labels: there is no label {0:?} in this repository")]
+    #[error("there is no label {0:?} in this repository")]
     UnknownLabel(String),
     /// Nobody of that name can be made responsible.
-    #[error("assignees: {0:?} is neither the owner nor a collaborator of this repository")]
+    #[error("{0:?} is neither the owner nor a collaborator of this repository")]
     UnknownAssignee(String),
     /// No such milestone.
-    #[error("milestone: there is no milestone {0} in this repository")]
+    #[error("there is no milestone {0} in this repository")]
     UnknownMilestone(i64),
     /// A label or milestone of that name is there already.
-    #[error("{field}: this name is already taken")]
+    #[error("this name is already taken")]
     Taken {
         /// Where.
         field: &'static str,
     },
     /// As many as there may be.
-    #[error("{field}: the limit is {limit}")]
+    #[error("the limit is {limit}")]
     TooMany {
         /// Of what.
         field: &'static str,
@@ -99,6 +100,15 @@ impl IssueError {
         move |error| match error {
             StoreError::Unique => Self::Taken { field },
             other => other.into(),
+        }
+    }
+}
+
+impl InputError for IssueError {
+    fn field(&self) -> Option<&'static str> {
+        match self.class() {
+            Class::Invalid(field) | Class::Taken(field) => Some(field),
+            Class::NotFound | Class::TooOften(_) | Class::Access => None,
         }
     }
 }

@@ -181,7 +181,7 @@ async fn changed(
         Ok(()) => Ok(back(page_path, done)),
         Err(AdminError::Access(access)) => Err(access.into()),
         Err(AdminError::Refused(refusal)) => {
-            Ok(respond::form_again(&page(app, by, page_path, Errors::of(&[], &refusal)).await?))
+            Ok(respond::form_again(&page(app, by, page_path, Errors::at("", &refusal.to_string())).await?))
         }
     }
 }

@@ -18,6 +18,7 @@ pub use login::login;
 use super::confirm::ConfirmError;
 use crate::throttle;
 use crate::{Fault, Forge};
+use abide_core::InputError;
 use abide_core::account::UnlinkRefusal;
 use abide_macros::boxed;
 use abide_nostr::http_auth::{self, HttpAuthError, Proof};
@@ -80,6 +81,15 @@ pub enum NostrError {
     /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+impl InputError for NostrError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Confirm(error) => error.field(),
+            _ => None,
+        }
+    }
 }
 
 impl From<StoreError> for NostrError {

@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::rig_with;
+use abide_core::InputError as _;
 use abide_core::account::AdminRefusal;
 use abide_core::scope::Scopes;
 use abide_forge::accounts::add_token::{AddTokenError, add_token};

@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, open_site};
 use crate::rig::rig_with;
+use abide_core::InputError as _;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_forge::accounts::profile::{self, ProfileError};

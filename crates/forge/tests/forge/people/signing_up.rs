@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::{Rig, node_with, rig_with};
+use abide_core::InputError as _;
 use abide_core::account::SignUpMode;
 use abide_forge::Access;
 use abide_forge::accounts::invites::{self, InviteError};

@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::{Rig, rig_with};
+use abide_core::InputError as _;
 use abide_forge::accounts::login::{self, LoginError, Outcome};
 use abide_forge::accounts::totp::{self, TotpError};
 use abide_forge::accounts::{Viewer, change_password, suspend};
