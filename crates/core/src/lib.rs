@@ -18,7 +18,7 @@
 //! * [`scope`]: scopes of access tokens. [`topics`], [`search`]: repository topics and search terms; [`qualifier`]:
 //!   `name:value` in search texts.
 //! * [`settings`]: declarations of settings, with their types, defaults, bounds and help.
-//! * [`failpoint`]: named points where a crash test aborts the process.
+//! * [`redacted`]: secret values that are not shown. [`failpoint`]: named points where a crash test aborts the process.
 //!
 //! Storage is in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
 
@@ -41,6 +41,7 @@ pub mod policy;
 pub mod push;
 pub mod qualifier;
 pub mod random;
+pub mod redacted;
 pub mod refs;
 pub mod repo;
 pub mod scope;
@@ -62,6 +63,7 @@ pub use names::{Handle, RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;
 pub use random::Random;
+pub use redacted::Redacted;
 pub use refs::RefName;
 pub use time::{Clock, Timestamp};
 pub use topics::Topic;

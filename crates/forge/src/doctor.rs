@@ -111,7 +111,7 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     }
 
     let mut conn = forge.store().read_at_length().await?;
-    let chain = audit::verify(&mut conn, forge.key()).await?;
+    let chain = audit::verify(&mut conn, forge.key().expose()).await?;
     if let Some(position) = chain.broken_at {
         findings.add(
             "audit chain",

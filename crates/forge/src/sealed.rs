@@ -47,7 +47,7 @@ pub(crate) fn open_payload(forge: &Forge, purpose: &str, payload: &Json) -> Opti
 }
 
 fn derive(forge: &Forge, purpose: &str) -> [u8; 32] {
-    mac(forge.key(), purpose.as_bytes()).finalize().into_bytes().into()
+    mac(forge.key().expose(), purpose.as_bytes()).finalize().into_bytes().into()
 }
 
 fn cipher(forge: &Forge, purpose: &str) -> Aes256Gcm {

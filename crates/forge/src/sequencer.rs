@@ -1,6 +1,7 @@
 //! The loop that gives both logs their order. One node at a time holds the lease.
 
 use crate::{Fault, Forge, lease};
+use abide_core::Redacted;
 use abide_macros::boxed;
 use abide_store::leases::{self, Lease};
 use abide_store::sequencer::{self, Step};
@@ -73,13 +74,13 @@ async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, 
         lease: Option<Lease>,
         holder: String,
         ttl: Duration,
-        key: [u8; 32],
+        key: Redacted<[u8; 32]>,
     }
     let unit = Unit {
         lease: lease.clone(),
         holder: forge.node().holder().to_owned(),
         ttl: forge.settings().git.lease_ttl,
-        key: *forge.key(),
+        key: forge.key().clone(),
     };
     let done = forge
         .store()
@@ -87,7 +88,7 @@ async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, 
             Box::pin(async move {
                 let held = leases::hold(tx, unit.lease.as_ref(), sequencer::LEASE, &unit.holder, unit.ttl).await?;
                 let Some(lease) = held else { return Ok::<_, Fault>(None) };
-                let step = sequencer::step(tx, &lease, &unit.key, BATCH).await?;
+                let step = sequencer::step(tx, &lease, unit.key.expose(), BATCH).await?;
                 Ok(Some((lease, step)))
             })
         })

@@ -110,7 +110,7 @@ fn said_if_folded(folded: bool) -> &'static str {
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     with_forge(config, async |forge| match action {
         Action::Add { name, email, admin, password_stdin, unverified } => {
-            let password = secret(password_stdin)?;
+            let password = secret(password_stdin)?.into();
             let request = Request { name, email, password, site_admin: admin, verified: !unverified };
             let typed = request.name.clone();
             add_user(forge, request).await.map_err(failure)?;

@@ -71,10 +71,16 @@ pub async fn add_token(
     if expires_at.is_some_and(|end| end <= forge.clock().now()) {
         return Err(AddTokenError::Expiry);
     }
-    let secret = format!("{PREFIX}{}", OneTime::new(forge).text);
+    let secret = format!("{PREFIX}{}", OneTime::new(forge).text.expose());
     let hint = secret[secret.len() - 4..].to_owned();
-    let new =
-        NewToken { user_id: user, label: label.to_owned(), hash: one_time::hash(&secret), hint, scopes, expires_at };
+    let new = NewToken {
+        user_id: user,
+        label: label.to_owned(),
+        hash: one_time::hash(&secret).into(),
+        hint,
+        scopes,
+        expires_at,
+    };
     let settings = forge.settings();
     let unit = (new, Who::from(who), settings.accounts.tokens, settings.accounts.tokens_made);
     let added: Result<(), AddTokenError> = forge

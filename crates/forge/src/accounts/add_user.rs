@@ -2,20 +2,21 @@
 
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
-use abide_core::{InputError, UserId};
+use abide_core::{InputError, Redacted, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::users::NewUser;
 use abide_store::{StoreError, Tx};
 
 /// Input of a new account.
+#[derive(Debug)]
 pub struct Request {
     /// As typed.
     pub name: String,
     /// As typed.
     pub email: String,
     /// As typed.
-    pub password: String,
+    pub password: Redacted<String>,
     pub site_admin: bool,
     /// The operator vouches for the address: it counts as verified without a mail.
     pub verified: bool,

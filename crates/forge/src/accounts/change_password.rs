@@ -8,7 +8,7 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
 use abide_core::account::password_fits;
-use abide_core::{InputError, UserId};
+use abide_core::{InputError, Redacted, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, Purpose};
 use abide_store::accounts::{sessions, users};
@@ -57,7 +57,7 @@ pub async fn change_password(
         return Err(ChangePasswordError::Field(FieldError::PasswordLength));
     }
     confirm::password(forge, viewer, current).await?;
-    let hash = password::hash(forge, new).await?;
+    let hash = password::hash(forge, new.into()).await?;
     let keep = hex::decode(&viewer.session_id).unwrap_or_default();
     let unit = Change { forge: forge.clone(), user: viewer.user.id, hash, who: Who::from(&viewer.caller), keep };
     forge.store().write(unit, |tx, unit| Box::pin(async move { Ok(write(tx, unit).await?) })).await
@@ -67,7 +67,7 @@ pub async fn change_password(
 pub(super) struct Change {
     pub forge: Forge,
     pub user: UserId,
-    pub hash: String,
+    pub hash: Redacted<String>,
     pub who: Who,
     /// Hash of the session that stays; empty: none stays.
     pub keep: Vec<u8>,

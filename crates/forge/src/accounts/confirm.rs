@@ -85,7 +85,7 @@ pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> R
     if user.as_ref().is_some_and(|user| user.password_hash.is_none() && user.npub.is_some()) {
         return if is_recent(forge, viewer) { Ok(Proof::RecentLogin) } else { Err(ConfirmError::Stale) };
     }
-    if !hashed::verify(forge, typed, user.and_then(|user| user.password_hash)).await? {
+    if !hashed::verify(forge, typed.into(), user.and_then(|user| user.password_hash)).await? {
         return Err(ConfirmError::Wrong);
     }
     let cleared: Result<(), StoreError> =

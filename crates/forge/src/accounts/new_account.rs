@@ -6,7 +6,7 @@ use crate::{Fault, Forge};
 use abide_core::account::{EmailAddress, InvalidEmail, password_fits};
 use abide_core::event::{Payload, Publicity, UserCreated};
 use abide_core::names::InvalidName;
-use abide_core::{InputError, UserId, UserName};
+use abide_core::{InputError, Redacted, UserId, UserName};
 use abide_store::accounts::emails;
 use abide_store::accounts::users::{self, NewUser};
 use abide_store::{StoreError, Tx};
@@ -46,13 +46,13 @@ impl InputError for FieldError {
 pub(super) struct Draft {
     name: UserName,
     email: EmailAddress,
-    password: String,
+    password: Redacted<String>,
 }
 
 impl Draft {
-    pub(super) fn new(name: &str, email: &str, password: String) -> Result<Self, FieldError> {
+    pub(super) fn new(name: &str, email: &str, password: Redacted<String>) -> Result<Self, FieldError> {
         let (name, email) = (name.trim().parse()?, email.parse()?);
-        match password_fits(&password) {
+        match password_fits(password.expose()) {
             true => Ok(Self { name, email, password }),
             false => Err(FieldError::PasswordLength),
         }

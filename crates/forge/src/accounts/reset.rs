@@ -138,7 +138,7 @@ pub async fn set(forge: &Forge, ip: Option<IpAddr>, token: &str, new: String) ->
     if !password_fits(&new) {
         return Err(FieldError::PasswordLength.into());
     }
-    let hash = password::hash(forge, new).await?;
+    let hash = password::hash(forge, new.into()).await?;
     let unit = (forge.clone(), one_time::hash(token), hash, ip);
     forge
         .store()

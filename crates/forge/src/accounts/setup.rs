@@ -90,7 +90,7 @@ pub async fn set_up(
     if !is_open(forge, token).await? {
         return Err(SetUpError::Link);
     }
-    let new = Draft::new(name, email, password)?.hashed(forge, true).await?;
+    let new = Draft::new(name, email, password.into())?.hashed(forge, true).await?;
     let unit = (new, one_time::hash(token), ip.map(|ip| ip.to_string()));
     forge.store().write(unit, |tx, (new, hash, ip)| Box::pin(write(tx, new, hash, ip.as_deref()))).await
 }

@@ -95,7 +95,7 @@ pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpErro
 pub async fn pending(forge: &Forge, viewer: &Viewer) -> Result<Option<Enrolment>, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
     let waiting = found.filter(|totp| totp.confirmed_at.is_none());
-    waiting.map(|totp| enrolment(forge, viewer, &totp.secret)).transpose()
+    waiting.map(|totp| enrolment(forge, viewer, totp.secret.expose())).transpose()
 }
 
 fn enrolment(forge: &Forge, viewer: &Viewer, sealed: &[u8]) -> Result<Enrolment, Fault> {
@@ -147,7 +147,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<S
                 if found.confirmed_at.is_some() {
                     return Err(TotpError::On);
                 }
-                let generator = factor::built(factor::generator(forge, *user, &found.secret)?)?;
+                let generator = factor::built(factor::generator(forge, *user, found.secret.expose())?)?;
                 let step = factor::step_of(&generator, code, tx.now()).ok_or(TotpError::Code)?;
                 totp::confirm(tx, *user, step).await?;
                 totp::set_codes(tx, *user, hashes).await?;

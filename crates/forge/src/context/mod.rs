@@ -10,7 +10,7 @@ use abide_core::patience::Patience;
 use abide_core::policy::{self, Actor, SiteAdmin};
 use abide_core::repo::Visibility;
 use abide_core::scope::{Scope, Scopes};
-use abide_core::{Clock, Random, UserId};
+use abide_core::{Clock, Random, Redacted, UserId};
 use abide_git::slots::Pool;
 use abide_git::{Client, Git, GitError, Layout, PoolSlot};
 use abide_outbound::{Gate, SystemResolver};
@@ -42,7 +42,7 @@ struct Inner {
     random: Arc<dyn Random>,
     settings: Settings,
     node: Node,
-    key: [u8; 32],
+    key: Redacted<[u8; 32]>,
     searches: Pool,
     tasks: TaskTracker,
     lease_freed: Notify,
@@ -59,7 +59,7 @@ pub(crate) struct Base {
     pub random: Arc<dyn Random>,
     pub settings: Settings,
     pub node: Node,
-    pub key: [u8; 32],
+    pub key: Redacted<[u8; 32]>,
 }
 
 impl Forge {
@@ -139,7 +139,7 @@ impl Forge {
     }
 
     /// The installation's secret.
-    pub(crate) fn key(&self) -> &[u8; 32] {
+    pub(crate) fn key(&self) -> &Redacted<[u8; 32]> {
         &self.inner.key
     }
 

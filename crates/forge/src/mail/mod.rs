@@ -140,7 +140,7 @@ pub(crate) async fn deliver(
     let settings = &forge.settings().mail;
     let message = message::build(&settings.from, &to, &letter, list.as_ref(), job.created_at, job.id)?;
     match &settings.smtp_url {
-        Some(url) => send(&url.0, settings.timeout, message).await,
+        Some(url) => send(url.0.expose(), settings.timeout, message).await,
         None => store(forge, job, message).await,
     }
 }

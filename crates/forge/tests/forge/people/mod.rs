@@ -9,6 +9,7 @@ mod logins;
 mod mails;
 mod names;
 mod passwords;
+mod redaction;
 mod signing_up;
 mod smtp;
 mod strangers;
@@ -65,7 +66,7 @@ impl Rig {
             name: name.into(),
             email: email.into(),
             password: PASSWORD.into(),
-            invite: invite.map(str::to_owned),
+            invite: invite.map(Into::into),
         };
         sign_up::sign_up(&self.forge, LOOPBACK, request).await
     }
@@ -85,7 +86,7 @@ impl Rig {
     /// Someone who is logged in.
     async fn viewer(&self, user: UserId) -> Viewer {
         let cookie = login::open_session(&self.forge, user, "a browser", LOOPBACK).await.expect("opened");
-        self.by_cookie(&cookie.0).await.expect("logged in")
+        self.by_cookie(cookie.0.expose()).await.expect("logged in")
     }
 
     async fn by_cookie(&self, cookie: &str) -> Option<Viewer> {
@@ -151,7 +152,7 @@ impl Rig {
 /// The cookie of a login that needed no second factor.
 fn cookie(outcome: Result<Outcome, LoginError>) -> String {
     match outcome {
-        Ok(Outcome::In(cookie)) => cookie.0,
+        Ok(Outcome::In(cookie)) => cookie.0.into_inner(),
         Ok(Outcome::SecondFactor(_)) => panic!("a second factor is asked for"),
         Err(error) => panic!("not logged in: {error}"),
     }

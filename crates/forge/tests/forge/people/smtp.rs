@@ -174,7 +174,7 @@ async fn a_server_that_is_down_is_tried_again(#[values(Engine::Sqlite, Engine::P
     let url = format!("smtp://127.0.0.1:{}", silent.local_addr().expect("bound").port());
     let rig = rig_with(engine, |settings| {
         settings.signup.mode = SignUpMode::Open;
-        settings.mail.smtp_url = Some(SmtpUrl(url));
+        settings.mail.smtp_url = Some(SmtpUrl(url.into()));
         settings.mail.timeout = Duration::from_millis(100);
     })
     .await;
