@@ -1,7 +1,7 @@
 //! Writes the logs: [`emit`] appends a domain event, [`audit_repo`] and [`audit_account`] an audit row. Each is called in
 //! the transaction of the change.
 
-use crate::Caller;
+use crate::{By, Caller};
 pub(crate) use abide_core::audit::Action as AuditAction;
 use abide_core::event::{Body, Payload, Publicity, RepoThen, SubjectKind, UserCreated};
 use abide_core::{HookId, IssueId, UserId};
@@ -20,6 +20,15 @@ pub(crate) struct Who {
 impl From<&Caller> for Who {
     fn from(caller: &Caller) -> Self {
         Self { user: caller.user_id(), ip: caller.ip_text() }
+    }
+}
+
+impl From<&By> for Who {
+    fn from(by: &By) -> Self {
+        match by {
+            By::Admin(_, caller) => Self::from(caller),
+            By::Operator => Self::default(),
+        }
     }
 }
 

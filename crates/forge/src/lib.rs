@@ -73,7 +73,7 @@ pub use abide_git::GitError;
 pub use abide_nostr::RelayLimits;
 pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry, maintainers::Bounds};
 pub use abide_outbound::{AllowList, OutboundLimits};
-pub use context::{Caller, Forge, OsRandom};
+pub use context::{By, Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
 pub use settings::{

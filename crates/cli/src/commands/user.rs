@@ -7,8 +7,9 @@ use crate::failure::Failure;
 use crate::show::{self, say};
 use abide_core::words::UnknownWord;
 use abide_core::{InputError as _, UserId};
+use abide_forge::By;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
-use abide_forge::accounts::admin::{AdminError, release_name_by_operator};
+use abide_forge::accounts::admin::{AdminError, release_name};
 use abide_forge::accounts::delete::{DeleteError, delete_by_operator};
 use abide_forge::accounts::invites::{self, InviteError};
 use abide_forge::accounts::rename::{RenameError, rename_by_operator};
@@ -164,14 +165,14 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Release { name } => {
             let missing = || Failure::not_found(format!("{name} is not an old user name"));
             let old = name.parse().map_err(|_| missing())?;
-            if !release_name_by_operator(forge, &old).await? {
+            if !release_name(forge, &By::Operator, &old).await? {
                 return Err(missing());
             }
             say!("released {old}");
             Ok(())
         }
         Action::Invite { email } => {
-            let link = invites::create_by_operator(forge, email).await.map_err(|error| match error {
+            let link = invites::create(forge, &By::Operator, email).await.map_err(|error| match error {
                 InviteError::Access(access) => access.into(),
                 refused => Failure::refused(refused.with_field()),
             })?;

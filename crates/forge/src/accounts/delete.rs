@@ -91,7 +91,7 @@ pub async fn delete_by_admin(
     user: UserId,
     remains: Remains,
 ) -> Result<(), DeleteError> {
-    let admin = admin::ensure(caller)?;
+    let admin = caller.ensure_admin()?;
     run(forge, Deleter::Admin(admin), Who::from(caller), user, remains).await
 }
 

@@ -2,6 +2,7 @@
 //! *part*: `compose.rs` makes every part together with the forge, and the module that owns it reads it with
 //! [`Forge::part`].
 
+mod by;
 mod parts;
 pub mod standing;
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
+pub use by::By;
 pub(crate) use parts::Parts;
 use standing::Standing;
 

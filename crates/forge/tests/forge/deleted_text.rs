@@ -3,6 +3,7 @@
 use crate::rig::{Rig, rig_with};
 use abide_core::WatchLevel;
 use abide_core::repo::Visibility;
+use abide_forge::By;
 use abide_forge::attention::watch;
 use abide_forge::feeds::{self, Feed, Item, Tail};
 use abide_forge::issues::{change, comment, create, labels};
@@ -126,7 +127,7 @@ async fn a_queued_mail_is_written_when_it_is_sent(#[values(Engine::Sqlite, Engin
     let request = create::Request { title: "A matter".into(), body: "only marmalade".into(), ..Default::default() };
     let issue = create::create(forge, alice, repo, request).await.expect("opened");
     world.settle().await;
-    manage::run_now(forge, Kind::NotifyMail, json!({})).await.expect("queued");
+    manage::run_now(forge, &By::Operator, Kind::NotifyMail, json!({})).await.expect("queued");
     let change = change::Change { body: Some("honey".into()), ..change::Change::default() };
     change::change(forge, alice, repo, issue.number, change).await.expect("changed");
     world.rig.run_jobs().await;

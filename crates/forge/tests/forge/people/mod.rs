@@ -18,6 +18,7 @@ mod two_factor;
 use crate::rig::{Rig, rig_with};
 use abide_core::UserId;
 use abide_core::account::SignUpMode;
+use abide_forge::By;
 use abide_forge::accounts::login::{self, LoginError, Outcome};
 use abide_forge::accounts::{Viewer, add_user, sessions, sign_up};
 use abide_forge::jobs::{manage, runner};
@@ -107,7 +108,7 @@ impl Rig {
         let stop = CancellationToken::new();
         let running = tokio::spawn(runner::run(self.forge.clone(), stop.clone()));
         for _ in 0..1000 {
-            let counts = manage::counts(&self.forge).await.expect("readable");
+            let counts = manage::counts(&self.forge, &By::Operator).await.expect("readable");
             if counts.iter().all(|(state, _)| ["done", "failed"].contains(&state.as_str())) {
                 break;
             }
