@@ -1,6 +1,7 @@
 //! Password hashing with argon2id. It runs off the async threads because it takes tens of milliseconds, and with
 //! limited concurrency because each hash takes 19 MiB.
 
+use crate::blocking::blocking;
 use crate::{Fault, Forge};
 use abide_core::Redacted;
 use abide_core::account::PASSWORD_LEN;
@@ -62,12 +63,12 @@ impl Hashing {
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
         let slot = self.waiting.clone().try_acquire_owned().map_err(|_| Fault::Crowded)?;
         let turn = self.at_once.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let done = tokio::task::spawn_blocking(move || {
+        blocking("hashing a password", move || {
             let done = work();
             drop((turn, slot));
             done
-        });
-        done.await.map_err(|error| Fault::Internal(format!("hashing a password was interrupted: {error}")))
+        })
+        .await
     }
 }
 
