@@ -1,5 +1,6 @@
 //! Text that was removed or edited away is nowhere: no feed, no mail, no inbox, no log.
 
+use crate::log::stored_json;
 use crate::rig::{Rig, rig_with};
 use abide_core::WatchLevel;
 use abide_core::repo::Visibility;
@@ -62,7 +63,12 @@ impl World {
         let mut conn = self.rig.store.read().await.expect("readable");
         let events = events::after(&mut conn, 0, 10_000).await.expect("readable");
         let audit = audit::page(&mut conn, &audit::Filter::default(), i64::MAX, 1000).await.expect("readable");
-        (events.into_iter().map(|event| event.stored_json().to_owned()).collect(), format!("{audit:?}"))
+        drop(conn);
+        let mut stored = String::new();
+        for event in events {
+            stored += &stored_json(&self.rig.store, event.seq).await;
+        }
+        (stored, format!("{audit:?}"))
     }
 }
 
