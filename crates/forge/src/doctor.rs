@@ -33,7 +33,6 @@ pub enum Depth {
 /// A problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Name of the check.
     pub check: &'static str,
     /// The problem and the next step.
     pub message: String,
@@ -61,7 +60,6 @@ impl Findings {
 pub struct Report {
     /// Every problem; empty means healthy.
     pub findings: Vec<Finding>,
-    /// Repositories examined.
     pub repos: u64,
     /// Repositories walked completely.
     pub walked: u64,

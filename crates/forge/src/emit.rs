@@ -38,7 +38,7 @@ impl Who {
     }
 }
 
-/// The thing that an event is about. Everything but an account belongs to a repository.
+/// Subject of an event. Every subject but an account belongs to a repository.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
     Repo(&'a Repo),

@@ -1,4 +1,4 @@
-//! Whether this process can do its work, and how much there is of it.
+//! Readiness of this process, and gauges of its work.
 
 use crate::jobs::manage;
 use crate::{Fault, Forge, disk};

@@ -1,5 +1,5 @@
-//! The installation's secret: seals the audit chain and other secrets at rest. [`hash`]: what is stored of the secrets
-//! that clients get.
+//! The installation's secret: seals the audit chain and other secrets at rest. [`hash`]: the stored form of secrets that
+//! clients get.
 
 use abide_core::{Random, Redacted};
 use sha2::{Digest as _, Sha256};
@@ -11,18 +11,12 @@ use std::path::{Path, PathBuf};
 /// The secret cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Reading or writing failed.
     #[error("cannot use {}: {source}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It is not what we wrote.
+    Io { path: PathBuf, source: io::Error },
+    /// The content is not 64 hexadecimal digits.
     #[error("{} must contain 64 hexadecimal digits; restore it from a backup", .0.display())]
     Malformed(PathBuf),
-    /// Others can read it.
+    /// Other users of the machine can read it.
     #[error("{} is readable by other users; run chmod 600 on it", .0.display())]
     Exposed(PathBuf),
 }
@@ -52,7 +46,7 @@ fn read(path: &Path, text: &str) -> Result<Redacted<[u8; 32]>, SecretError> {
     Ok(key.into())
 }
 
-/// Writes it beside its place and links it in, so that of two processes starting at once one key wins for both.
+/// Writes a draft and links it to its final name, so that two processes that start at once end with the same key.
 fn create(data: &Path, path: &Path, random: &dyn Random) -> Result<Redacted<[u8; 32]>, SecretError> {
     let io = |source| SecretError::Io { path: path.into(), source };
     let mut key = [0; 32];

@@ -33,7 +33,6 @@ pub enum AddTokenError {
     /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
     TooOften { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

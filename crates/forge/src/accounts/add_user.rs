@@ -11,11 +11,8 @@ use abide_store::{StoreError, Tx};
 /// Input of a new account.
 #[derive(Debug)]
 pub struct Request {
-    /// As typed.
     pub name: String,
-    /// As typed.
     pub email: String,
-    /// As typed.
     pub password: Redacted<String>,
     pub site_admin: bool,
     /// The operator vouches for the address: it counts as verified without a mail.
@@ -28,7 +25,6 @@ pub enum AddUserError {
     /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -126,7 +126,6 @@ pub async fn old_names(forge: &Forge, _: &By, user: UserId) -> Result<Vec<super:
 /// Filter for rows of the audit log; `None` matches everything.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Only this action.
     pub action: Option<String>,
     /// Only actions of the account with this name.
     pub actor: Option<String>,

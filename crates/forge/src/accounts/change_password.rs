@@ -24,7 +24,6 @@ pub enum ChangePasswordError {
     /// The current password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -15,16 +15,13 @@ const SCOPE: &str = "confirm:account";
 /// Why the confirmation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmError {
-    /// The password is wrong.
     #[error("wrong password")]
     Wrong,
     /// The account has no password, and its key was not proved recently.
     #[error("sign in with your key again, then repeat this within 10 minutes")]
     Stale,
-    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -52,7 +49,6 @@ pub fn is_recent(forge: &Forge, viewer: &Viewer) -> bool {
 /// How a user confirmed their identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// By the password.
     Password,
     /// The account has no password, and its key was proved recently.
     RecentLogin,

@@ -34,10 +34,8 @@ pub enum EmailError {
     /// The address is not verified.
     #[error("this address is not verified; open the link in the verification mail")]
     Unverified,
-    /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -25,7 +25,6 @@ const BY_FACTOR: &str = "login:factor";
 pub struct Request {
     /// Username or email address.
     pub login: String,
-    /// As typed.
     pub password: Redacted<String>,
     /// `User-Agent` of the browser.
     pub agent: String,
@@ -34,7 +33,6 @@ pub struct Request {
 
 /// Result of a correct password.
 pub enum Outcome {
-    /// Logged in.
     In(Cookie),
     /// A code is needed too.
     SecondFactor(SecondFactorTicket),
@@ -50,13 +48,11 @@ pub enum LoginError {
     /// The account does not exist, or the password or code is wrong.
     #[error("wrong user name or password")]
     Wrong,
-    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
     /// The password is right, but the account is suspended.
     #[error("this account is suspended; ask the site administrator")]
     Suspended,
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -30,10 +30,8 @@ pub enum RenameError {
     /// The account has reached its limit of old names.
     #[error("this account has {0} old names, the limit; reuse one of them, or ask an administrator to release one")]
     TooMany(i64),
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -23,7 +23,6 @@ pub enum SetUpError {
     /// An account exists already.
     #[error("this site already has accounts; add an administrator with `abide user add --admin`")]
     Done,
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -20,11 +20,8 @@ pub(super) const SCOPE: &str = "signup:ip";
 /// Input of a new account.
 #[derive(Debug)]
 pub struct Request {
-    /// As typed.
     pub name: String,
-    /// As typed.
     pub email: String,
-    /// As typed.
     pub password: Redacted<String>,
     /// The part after `/invite/` in the invitation link.
     pub invite: Option<Redacted<String>>,
@@ -45,7 +42,6 @@ pub enum SignUpError {
     /// Too many sign-ups from one network.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

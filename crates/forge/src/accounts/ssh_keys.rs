@@ -29,7 +29,6 @@ pub enum AddKeyError {
     /// The account has reached its key limit.
     #[error("an account can have at most {0} keys; remove one first")]
     TooMany(i64),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -33,13 +33,10 @@ pub enum TotpError {
     /// It is off, or the set-up was not begun.
     #[error("two-factor authentication is not set up; start with the QR code")]
     Off,
-    /// The code is wrong.
     #[error("wrong code; check your phone's clock")]
     Code,
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

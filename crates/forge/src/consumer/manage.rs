@@ -27,7 +27,6 @@ pub enum SettleError {
     /// It was not set aside, or is already settled.
     #[error("event {seq} is not a failed event of {consumer}; `abide events failures` lists failed events")]
     NotSetAside { consumer: String, seq: i64 },
-    /// It failed again.
     #[error("the event failed again: {0}")]
     Again(String),
     /// The caller lacks permission, or an internal failure.

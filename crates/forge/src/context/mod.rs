@@ -181,11 +181,9 @@ impl Forge {
 /// Who asks for something, and from where.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who.
     pub actor: Actor,
     /// Scopes of the caller's token; `None` where no token is involved (SSH key, command line).
     pub scopes: Option<Scopes>,
-    /// From where.
     pub ip: Option<IpAddr>,
     /// The credential, for work that outlives the moment in which it was looked at.
     pub standing: Standing,

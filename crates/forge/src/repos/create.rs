@@ -36,9 +36,7 @@ pub const MAX_DESCRIPTION: usize = 350;
 /// Input of a new repository.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// As typed.
     pub name: String,
-    /// As typed.
     pub description: String,
     pub visibility: Visibility,
     /// Default branch without `refs/heads/`; `main` if not given.
@@ -79,7 +77,6 @@ pub enum CreateError {
     /// The account has no username.
     #[error("choose a user name first; it is part of the repository URL")]
     Nameless,
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -24,7 +24,6 @@ use serde_json::json;
 /// Properties to change; `None` leaves a property as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// As typed.
     pub description: Option<String>,
     /// A branch, without `refs/heads/`.
     pub default_branch: Option<String>,

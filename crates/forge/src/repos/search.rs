@@ -31,7 +31,6 @@ pub enum SearchError {
     /// The text breaks a rule.
     #[error(transparent)]
     Invalid(#[from] InvalidSearch),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

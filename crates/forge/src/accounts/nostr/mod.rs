@@ -72,13 +72,10 @@ pub enum NostrError {
     /// The key cannot be unlinked.
     #[error(transparent)]
     Unlink(#[from] UnlinkRefusal),
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
