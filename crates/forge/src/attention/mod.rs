@@ -1,6 +1,7 @@
 //! Stars, watches and follows: [`star`], [`watch`], [`follow`].
 //!
-//! Each changes only rows of the caller, and the counters of the repository, so it needs a login and read access. A request that changes nothing emits no event, but counts against the caller's limit.
+//! Each changes only rows of the caller, and the counters of the repository, so it needs a login and read access. A request
+//! that changes nothing emits no event, but counts against the caller's limit.
 
 pub mod follow;
 pub mod star;
