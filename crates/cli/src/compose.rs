@@ -71,7 +71,7 @@ fn prepare(data: &Path, server: bool) -> Result<(), Failure> {
 fn random_hex() -> String {
     let mut bytes = [0; 8];
     OsRandom.fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(bytes)
 }
 
 /// Where the database is, with its limits.

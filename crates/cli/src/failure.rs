@@ -1,5 +1,6 @@
 //! How a command fails: a line that says what happened, lines that say what to do, and an exit code.
 
+use abide_core::InputError as _;
 use abide_core::lifecycle::Refusal;
 use abide_forge::repos::LifeError;
 use abide_forge::repos::find::FindError;
@@ -80,7 +81,7 @@ impl From<FindError> for Failure {
 
 impl From<LifeError> for Failure {
     fn from(error: LifeError) -> Self {
-        let said = error.to_string();
+        let said = error.with_field();
         match error {
             LifeError::Access(access) => access.into(),
             LifeError::Refused(Refusal::AlreadyDeleted) => {

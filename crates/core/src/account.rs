@@ -1,5 +1,6 @@
 //! Account rules: sign-up, profile texts, and actions of admins on other accounts.
 
+use crate::input::InputError;
 use crate::policy::SiteAdmin;
 use crate::words::words;
 use crate::{Timestamp, UserId};
@@ -213,23 +214,22 @@ impl ProfileField {
 /// Rule that a profile breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProfile {
-    #[error("{}: must have at most {} characters", .0.as_str(), .0.max_len())]
+    #[error("must have at most {} characters", .0.max_len())]
     TooLong(ProfileField),
     /// A line break or another control character.
-    #[error("{}: must be one line without control characters", .0.as_str())]
+    #[error("must be one line without control characters")]
     Control(ProfileField),
     /// Not an http or https URL.
-    #[error("website: must start with http:// or https:// and contain no spaces")]
+    #[error("must start with http:// or https:// and contain no spaces")]
     Website,
 }
 
-impl InvalidProfile {
-    /// Name of the field.
-    pub const fn field(self) -> &'static str {
-        match self {
+impl InputError for InvalidProfile {
+    fn field(&self) -> Option<&'static str> {
+        Some(match self {
             Self::TooLong(field) | Self::Control(field) => field.as_str(),
             Self::Website => ProfileField::Website.as_str(),
-        }
+        })
     }
 }
 
@@ -404,8 +404,8 @@ mod tests {
     fn a_profile_says_which_field_breaks_which_rule() {
         use ProfileField::*;
         assert_eq!(DisplayName.check("  Ada  ").unwrap(), "Ada");
-        assert_eq!(Bio.check(&"x".repeat(501)).unwrap_err().to_string(), "bio: must have at most 500 characters");
-        assert_eq!(Location.check("a\nb").unwrap_err().field(), "location");
+        assert_eq!(Bio.check(&"x".repeat(501)).unwrap_err().with_field(), "bio: must have at most 500 characters");
+        assert_eq!(Location.check("a\nb").unwrap_err().field(), Some("location"));
         assert_eq!(Website.check("").unwrap(), "");
         for good in ["https://example.org/a?b=c#d", "HTTP://example.org", "http://[::1]/", "https://bücher.example/ü"]
         {

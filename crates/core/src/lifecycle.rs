@@ -5,6 +5,7 @@
 
 use crate::Timestamp;
 use crate::repo::{Governance, Visibility};
+use crate::words::words;
 use std::time::Duration;
 
 /// Marks that a transition reads and changes.
@@ -17,6 +18,37 @@ pub struct State {
     pub deleted_at: Option<Timestamp>,
     /// Source of authority. Read here, never changed.
     pub governance: Governance,
+}
+
+words! {
+    /// Phase of a repository's life, for lists.
+    Phase {
+        Active = "active",
+        Archived = "archived",
+        Deleted = "deleted",
+    }
+}
+
+impl State {
+    /// Whether the marks are already as `action` would leave them.
+    pub fn holds(&self, action: Action) -> bool {
+        match action {
+            Action::Archive => self.archived_at.is_some(),
+            Action::Unarchive => self.archived_at.is_none(),
+            Action::SetVisibility(wanted) => self.visibility == wanted,
+            Action::SoftDelete => self.deleted_at.is_some(),
+            Action::Restore { .. } => self.deleted_at.is_none(),
+            Action::Transfer | Action::Rename | Action::Purge { .. } => false,
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        match (self.deleted_at, self.archived_at) {
+            (Some(_), _) => Phase::Deleted,
+            (None, Some(_)) => Phase::Archived,
+            (None, None) => Phase::Active,
+        }
+    }
 }
 
 /// Requested transition.
@@ -168,6 +200,34 @@ mod tests {
                 assert_eq!(after, expected, "{before:?} {action:?}");
                 assert_ne!(after, before, "a change changes something");
             }
+        }
+    }
+
+    #[test]
+    fn a_transition_leaves_the_marks_as_its_action_holds_them() {
+        for before in states() {
+            for action in actions() {
+                let answer = transition(before, action, NOW);
+                match answer {
+                    Ok(Change::To(after)) => {
+                        assert!(!before.holds(action) && after.holds(action), "{before:?} {action:?}")
+                    }
+                    Ok(Change::Nothing) => assert!(before.holds(action), "{before:?} {action:?}"),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_deleted_repository_is_deleted_whether_or_not_it_is_archived() {
+        for state in states() {
+            let expected = match (state.deleted_at.is_some(), state.archived_at.is_some()) {
+                (true, _) => "deleted",
+                (false, true) => "archived",
+                (false, false) => "active",
+            };
+            assert_eq!(state.phase().as_str(), expected);
         }
     }
 

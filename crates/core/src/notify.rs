@@ -36,8 +36,8 @@ words! {
 }
 
 impl Reason {
-    /// Whether it is mailed as a notification, which everyone can turn off. What happens to one's own repositories is
-    /// mailed by itself, always.
+    /// Whether it is mailed as a notification, which everyone can turn off. Changes of one's own repositories are always
+    /// mailed, separately.
     pub fn is_mailed(self) -> bool {
         self != Self::Lifecycle
     }

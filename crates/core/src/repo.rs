@@ -12,6 +12,13 @@ words! {
 }
 
 impl Visibility {
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Public => Self::Private,
+            Self::Private => Self::Public,
+        }
+    }
+
     /// The one that fewer people may read.
     pub fn stricter(self, other: Self) -> Self {
         if self == Self::Private { self } else { other }

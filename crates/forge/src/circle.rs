@@ -1,5 +1,5 @@
-//! The announcements that decide whose signature counts for a key's repository: its own, those of the keys that it lists, and
-//! so on. They are looked up by their authors, so announcements of the same identifier by strangers cost nothing here.
+//! Announcements that decide the maintainers of a key's repository: its own, those of the keys that it lists, and so on.
+//! They are looked up by author, so announcements of the same identifier by strangers are never read.
 
 use crate::GraspSettings;
 use crate::relay::{bytes_of, readable};
@@ -22,13 +22,13 @@ pub(crate) enum Counting {
     ServedAndWaiting,
 }
 
-/// The announcements of a key and of everyone whom it reaches.
+/// The announcements of a key and of all keys that it reaches.
 #[derive(Debug, Default)]
 pub(crate) struct Circle {
-    /// Stored announcements that are not hidden.
+    /// Stored announcements that are visible.
     pub kept: Vec<Found>,
     pub waiting: Vec<purgatory::Announcement>,
-    /// Keys whose signature counts, the owner included.
+    /// Keys of the maintainers, including the owner.
     pub members: BTreeSet<PublicKey>,
 }
 

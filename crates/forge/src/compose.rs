@@ -10,7 +10,7 @@ use crate::grasp::quota::Strangers;
 use crate::jobs::Handlers;
 use crate::relay::Relay;
 use crate::{Forge, Node, Settings, browse, work};
-use abide_core::Random;
+use abide_core::{Random, Redacted};
 use abide_git::{Git, Layout};
 use abide_store::Store;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Forge {
         random: Arc<dyn Random>,
         mut settings: Settings,
         node: Node,
-        key: [u8; 32],
+        key: Redacted<[u8; 32]>,
     ) -> Self {
         settings.grasp.limits = Arc::new(settings.relay.limits.clone());
         let login = &settings.login;

@@ -1,15 +1,15 @@
-//! The guard against a full disk: writes stop while there is still room to clean up. Whoever has no account is refused
-//! earlier, so that strangers cannot take the room that accounts need.
+//! The guard against a full disk: writes stop while there is still room to clean up. Writers without an account are
+//! refused earlier, so that strangers cannot take the room that accounts need.
 
 use crate::{Caller, DiskSettings, Fault, Forge};
 use std::path::Path;
 
-/// Who wants to write, as far as the guard is concerned.
+/// Class of a writer, which decides how much free space must stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     /// An account, or the server in the name of one.
     Account,
-    /// Anybody else: a key that no account is linked to, a push that only signed events allow.
+    /// A key that no account is linked to, or a push that only signed events allow.
     Stranger,
 }
 
@@ -47,7 +47,7 @@ pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), 
     }
 }
 
-/// Writes that the disk refuses as it is, for the operator; `None` while it refuses none.
+/// Writes that are refused because the disk is nearly full, for the operator; `None` if none are.
 pub fn notice(forge: &Forge) -> Option<String> {
     let free = free_percent(forge.layout().data())?;
     let refused = |writer| {
@@ -62,8 +62,7 @@ pub fn notice(forge: &Forge) -> Option<String> {
     Some(format!("{who} refused: {free}% of the disk's blocks or inodes are free, and {setting} reserves {reserve}%"))
 }
 
-/// The share of the disk below `path` that is free to us, of blocks or of inodes, whichever is scarcer; `None` if the system
-/// does not say.
+/// Free share of the disk below `path`, of blocks or inodes, whichever is scarcer; `None` if the system does not report it.
 pub fn free_percent(path: &Path) -> Option<u64> {
     free_percent_less(path, 0)
 }
@@ -75,7 +74,7 @@ pub(crate) struct Disk {
     pub free_percent: u64,
 }
 
-/// Its size and the share of it that is free to us; `None` if the system does not say.
+/// Its size and free share; `None` if the system does not report them.
 pub(crate) fn measure(path: &Path) -> Option<Disk> {
     let free = Free::look(path)?;
     Some(Disk { bytes: free.blocks.saturating_mul(free.block), free_percent: free.percent_less(0)? })
@@ -85,7 +84,7 @@ fn free_percent_less(path: &Path, bytes: u64) -> Option<u64> {
     Free::look(path)?.percent_less(bytes)
 }
 
-/// Blocks and inodes of a file system, in all and free to us.
+/// Blocks and inodes of a file system: all, and those free for this user.
 #[derive(Debug, Clone, Copy)]
 struct Free {
     block: u64,
@@ -108,8 +107,8 @@ impl Free {
         })
     }
 
-    /// The free share in hundredths once so many bytes more are written: of blocks, or of inodes where fewer of those are
-    /// left. A disk without inodes takes no file, however much room it has: small repositories use them up first.
+    /// Free share in hundredths after so many more bytes are written: of blocks, or of inodes if fewer of those are left.
+    /// A disk without free inodes takes no file; small repositories use inodes up first.
     fn percent_less(&self, bytes: u64) -> Option<u64> {
         let left = self.free_blocks.saturating_sub(bytes.div_ceil(self.block.max(1)));
         let of_blocks = left.saturating_mul(100).checked_div(self.blocks)?;

@@ -33,7 +33,6 @@ pub enum Depth {
 /// A problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Name of the check.
     pub check: &'static str,
     /// The problem and the next step.
     pub message: String,
@@ -61,7 +60,6 @@ impl Findings {
 pub struct Report {
     /// Every problem; empty means healthy.
     pub findings: Vec<Finding>,
-    /// Repositories examined.
     pub repos: u64,
     /// Repositories walked completely.
     pub walked: u64,
@@ -111,7 +109,7 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     }
 
     let mut conn = forge.store().read_at_length().await?;
-    let chain = audit::verify(&mut conn, forge.key()).await?;
+    let chain = audit::verify(&mut conn, forge.key().expose()).await?;
     if let Some(position) = chain.broken_at {
         findings.add(
             "audit chain",

@@ -1,7 +1,7 @@
 //! Writes the logs: [`emit`] appends a domain event, [`audit_repo`] and [`audit_account`] an audit row. Each is called in
 //! the transaction of the change.
 
-use crate::Caller;
+use crate::{By, Caller};
 pub(crate) use abide_core::audit::Action as AuditAction;
 use abide_core::event::{Body, Payload, Publicity, RepoThen, SubjectKind, UserCreated};
 use abide_core::{HookId, IssueId, UserId};
@@ -23,13 +23,22 @@ impl From<&Caller> for Who {
     }
 }
 
+impl From<&By> for Who {
+    fn from(by: &By) -> Self {
+        match by {
+            By::Admin(_, caller) => Self::from(caller),
+            By::Operator => Self::default(),
+        }
+    }
+}
+
 impl Who {
     pub(crate) fn new(user: UserId, ip: Option<IpAddr>) -> Self {
         Self { user: Some(user), ip: ip.map(|ip| ip.to_string()) }
     }
 }
 
-/// The thing that an event is about. Everything but an account belongs to a repository.
+/// Subject of an event. Every subject but an account belongs to a repository.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject<'a> {
     Repo(&'a Repo),

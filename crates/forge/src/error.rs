@@ -1,23 +1,21 @@
 //! Errors that several use cases share.
 //!
-//! Each use case has an enum of its own whose messages are shown to people; what is nobody's fault but the machine's is a
-//! [`Fault`], which is logged with its cause and shown without it. Roads map each enum in one place.
+//! Each use case has its own enum, whose messages are shown to people. A failure of the server itself is a [`Fault`],
+//! which is logged with its cause and shown without it. Roads map each enum in one place.
 
 use abide_core::policy::DenyCode;
 use abide_core::scope::Scope;
 use abide_git::GitError;
 use abide_store::StoreError;
 
-/// The machine failed, not the caller.
+/// The server failed, not the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Git or the disk.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// There is too little room left to accept anything.
+    /// The free disk space is below the reserve of a setting.
     #[error(
         "the server's disk is nearly full: {free_percent}% of blocks or inodes are free, {setting} reserves {reserve}%; \
          reads still work; ask the administrator to free disk space"
@@ -29,33 +27,33 @@ pub enum Fault {
         /// The setting that requires it.
         setting: &'static str,
     },
-    /// So many passwords wait to be checked that another one is not taken on.
+    /// The queue of password checks is full.
     #[error("too many sign-ins at once; try again in a few seconds")]
     Crowded,
-    /// The account was suspended, or the credential revoked, while the work went on.
+    /// The account was suspended or the credential revoked while the request ran.
     #[error("{REVOKED}")]
     Revoked,
-    /// Something that cannot happen did.
+    /// A bug: a state that the code rules out.
     #[error("{0}")]
     Internal(String),
 }
 
-/// The reason that a client hears whose work ended with its credential.
+/// Message for a client whose credential ended during its request.
 pub(crate) const REVOKED: &str = "request ended: the account was suspended, or its token or key was removed";
 
 impl Fault {
-    /// Whether only the client's side failed (gone, or too slow): nothing is wrong with this server.
+    /// Whether the client disconnected or was too slow; the server is well.
     pub fn is_clients(&self) -> bool {
         matches!(self, Self::Git(GitError::Client(_)))
     }
 
-    /// Whether git had no slot for the work: nothing was done, and it may be done later.
+    /// Whether git had no free slot: nothing was done, and a retry can succeed.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Git(GitError::Busy { .. }))
     }
 
-    /// Whether git or the database exceeded the time or memory of one request. The server is well; the question costs
-    /// too much.
+    /// Whether git or the database exceeded the time or memory of one request. The server is well; the request is too
+    /// expensive.
     pub fn is_over_limit(&self) -> bool {
         matches!(
             self,
@@ -84,19 +82,18 @@ impl Fault {
     }
 }
 
-/// Why a repository was not handed out.
+/// Why a repository was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Access {
-    /// There is none, or the caller may not know of it. Both look the same.
+    /// It does not exist, or the caller may not know of it. Both look the same.
     #[error("repository not found")]
     NotFound,
     /// The caller may see it, but not do this.
     #[error("{}", explain(*.0))]
     Denied(DenyCode),
-    /// The token they came with is not made for this.
+    /// The token lacks a scope.
     #[error("this needs a token with the {0} scope; create one with that scope")]
     Scope(Scope),
-    /// The machine failed.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -1,4 +1,4 @@
-//! Reading what happened: feeds, page by page and newest first; the log as it grows; and what is popular.
+//! Readers of the event log: feeds in pages, newest first; the log as it grows; popular repositories.
 
 use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 pub use abide_store::attention::feeds::{Feed, FeedRepo, Item};
 
-/// How many runs of the log one request looks through for a page. Where most is hidden, a page may hold less than asked
-/// for, and still lead on.
+/// Maximum runs of the log that one request reads. If most events are hidden, a page may have fewer entries than
+/// requested and still a next page.
 const RUNS: usize = 6;
 
-/// Repositories that are kept as popular for each period.
+/// Popular repositories stored for each period.
 const POPULAR: i64 = 100;
 
 /// Part of a feed.
@@ -23,7 +23,7 @@ const POPULAR: i64 = 100;
 pub struct Page {
     /// Events that the reader may see, newest first.
     pub items: Vec<Item>,
-    /// Where the next page begins, if there may be one.
+    /// Position of the next page, if there may be one.
     pub next: Option<i64>,
 }
 
@@ -37,12 +37,6 @@ pub async fn read(
     limit: usize,
 ) -> Result<Page, Fault> {
     page(forge, viewer(caller), feed, before, limit).await
-}
-
-/// The same as far as everyone may.
-#[boxed]
-pub async fn read_public(forge: &Forge, feed: Feed, before: Option<i64>, limit: usize) -> Result<Page, Fault> {
-    page(forge, Viewer { user: None, reads_everything: false }, feed, before, limit).await
 }
 
 async fn page(forge: &Forge, viewer: Viewer, feed: Feed, before: Option<i64>, limit: usize) -> Result<Page, Fault> {
@@ -62,7 +56,7 @@ async fn page(forge: &Forge, viewer: Viewer, feed: Feed, before: Option<i64>, li
     Ok(Page { items, next })
 }
 
-/// Someone who follows the log as it grows.
+/// A reader that follows the log as it grows.
 pub struct Tail {
     forge: Forge,
     viewer: Viewer,
@@ -79,14 +73,14 @@ impl Tail {
         Ok(Self { forge: forge.clone(), viewer: viewer(caller), position })
     }
 
-    /// New visible events since the last call, oldest first. Empty if none came within a time, so that a
-    /// sign of life can be given.
+    /// New visible events since the last call, oldest first. Empty after a timeout, so that the stream can send a
+    /// heartbeat.
     pub async fn next(&mut self, patience: Duration) -> Result<Vec<Item>, Fault> {
         let mut numbered = self.forge.numbered().subscribe();
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             numbered.mark_unchanged();
-            // The connection goes back before the wait: those who follow are many.
+            // The connection is returned before the wait, because many clients may follow.
             let run = feeds::after(&mut *self.forge.store().read().await?, self.viewer, self.position).await?;
             if let Some((seq, more)) = run.end {
                 self.position = seq;
@@ -112,7 +106,7 @@ pub async fn popular(forge: &Forge, caller: &Caller, period: Period, limit: i64)
     Ok(trending::list(&mut *forge.store().read().await?, period, viewer(caller), limit).await?)
 }
 
-/// The job: counts what is popular, each period by itself.
+/// The job: counts popular repositories for each period.
 pub(crate) async fn count_popular(forge: &Forge) -> Result<(), Fault> {
     for &period in Period::ALL {
         forge

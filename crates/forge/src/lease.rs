@@ -5,7 +5,7 @@ use abide_store::StoreError;
 use abide_store::leases::{self, Lease};
 use std::time::Duration;
 
-/// Pause between two attempts. Leases that other nodes release send no notice to this one.
+/// Pause between two attempts: nodes do not notify each other of released leases.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// Takes a lease; `None` if another holder has it.
@@ -16,7 +16,7 @@ pub(crate) async fn take(forge: &Forge, name: &str) -> Result<Option<Lease>, Fau
     Ok(taken?)
 }
 
-/// Takes a lease, waiting for its holder as long as a push waits for another; `None` if that was too short.
+/// Takes a lease; waits for its holder as long as a push waits for another; `None` after that.
 pub(crate) async fn take_patiently(forge: &Forge, name: &str) -> Result<Option<Lease>, Fault> {
     let deadline = tokio::time::Instant::now() + forge.settings().git.lease_wait;
     loop {

@@ -2,17 +2,17 @@
 //! domain event in one transaction.
 //!
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
-//! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: sending mails.
+//! * [`accounts`]: signing up and logging in, users, tokens, keys, authentication. [`mail`]: sending mails.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
 //! * [`attention`]: stars, watches, follows. [`notify`]: notifications, in the inbox and by mail.
-//! * [`issues`]: what is to be done, and what is said about it.
+//! * [`issues`]: issues, comments, labels and milestones.
 //! * [`webhooks`]: deliveries to other servers.
-//! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
-//! * [`grasp`]: repositories that signed events rule, and what waits in purgatory. [`sync`]: fetches the missing half from
-//!   other servers.
-//! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
-//! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
-//! * [`relay`]: signed events, found and passed on. [`admit`]: connections to it, and admission of what they publish.
+//! * [`git`]: fetch and push, one path for every road, and the repair of crashed pushes.
+//! * [`grasp`]: repositories governed by signed events, and purgatory. [`sync`]: fetches missing git data from other
+//!   servers.
+//! * [`jobs`]: background jobs and their schedule. [`sequencer`]: gives the logs their order.
+//! * [`consumers`]: readers of the event log that act on it. [`feeds`]: its pages for people.
+//! * [`relay`]: queries and subscriptions of signed events. [`admit`]: connections to it, and admission of events.
 //! * [`doctor`]: proves that database and disk agree.
 //!
 //! Modules import each other in one direction; `./test lint` checks that. From the bottom up, each line may import from
@@ -75,7 +75,7 @@ pub use abide_git::GitError;
 pub use abide_nostr::RelayLimits;
 pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry, maintainers::Bounds};
 pub use abide_outbound::{AllowList, OutboundLimits};
-pub use context::{Caller, Forge, OsRandom};
+pub use context::{By, Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
 pub use settings::{

@@ -1,7 +1,7 @@
-//! This process among others that share a database.
+//! This process, one of several that may share a database.
 //!
-//! A node's name is taken by one server at a time (a file lock in the data directory). So whoever starts under a name
-//! knows that leases and jobs held under it belong to a process that is gone, and need not wait for them to expire.
+//! One server at a time has a node name (a file lock in the data directory). A server that starts under a name knows that
+//! leases and jobs held under it belong to a process that is gone, and need not wait for their expiry.
 
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -29,16 +29,11 @@ pub enum NodeError {
     Taken(PathBuf),
     /// The lock file cannot be used.
     #[error("cannot lock {}: {source}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl Node {
-    /// A server: takes the name, or says who has it.
+    /// A server: takes the name, or fails if another server has it.
     pub fn server(data: &Path, name: &str, run: &str) -> Result<Self, NodeError> {
         let path = data.join(format!("node-{name}.lock"));
         let io = |source| NodeError::Io { path: path.clone(), source };
@@ -52,12 +47,12 @@ impl Node {
         Ok(Self { holder: format!("{prefix}{run}"), prefix: Some(prefix), _lock: Some(Arc::new(lock)) })
     }
 
-    /// A command beside the servers.
+    /// A command that runs beside the servers.
     pub fn command(run: &str) -> Self {
         Self { holder: format!("command:{run}"), prefix: None, _lock: None }
     }
 
-    /// How this process signs leases and jobs.
+    /// Holder name of this process in leases and jobs.
     pub fn holder(&self) -> &str {
         &self.holder
     }
@@ -70,7 +65,7 @@ impl Node {
         format!("push-{}-", hex::encode(&digest[..6]))
     }
 
-    /// How every process that ever had this name signed; `None` for a command.
+    /// Prefix of the holder names of all processes with this node name; `None` for a command.
     pub(crate) fn earlier_runs(&self) -> Option<&str> {
         self.prefix.as_deref()
     }

@@ -1,5 +1,5 @@
-//! Slots for each client network, with a queue for each: a network that uses all of its slots waits for itself and for
-//! nobody else.
+//! Slots for each client network, with a queue for each: a network that uses all of its slots delays only its own
+//! requests.
 
 use abide_core::admission::Network;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ pub struct NetworkQueues {
     queues: Queues,
 }
 
-/// A slot, until it is dropped.
+/// One or more slots, until they are dropped.
 #[derive(Debug)]
 #[must_use = "dropping a slot gives it back"]
 pub struct NetworkSlot {
@@ -48,8 +48,16 @@ impl NetworkQueues {
 
     /// Waits for a slot of a network.
     pub async fn enter(&self, network: Option<Network>) -> NetworkSlot {
-        let permit = self.queue(network).acquire_owned().await.expect("these semaphores are never closed");
-        NetworkSlot { permit: Some(permit), network, queues: self.queues.clone() }
+        self.enter_many(network, 1).await
+    }
+
+    /// Waits for several slots of a network, which are given back together.
+    pub async fn enter_many(&self, network: Option<Network>, slots: u32) -> NetworkSlot {
+        // Created before the wait, so that a cancelled wait also removes the queue of an idle network.
+        let mut slot = NetworkSlot { permit: None, network, queues: self.queues.clone() };
+        let queue = self.queue(network);
+        slot.permit = Some(queue.acquire_many_owned(slots).await.expect("these semaphores are never closed"));
+        slot
     }
 
     fn queue(&self, network: Option<Network>) -> Arc<Semaphore> {
@@ -108,6 +116,18 @@ mod tests {
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
         drop(held);
+        assert_eq!(queues.networks(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_network_that_gives_up_after_the_last_slot_is_forgotten_too() {
+        let queues = NetworkQueues::new(2);
+        let held = queues.enter(network(1)).await;
+        let mut waiting = Box::pin(queues.enter_many(network(1), 2));
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        drop(held);
+        assert_eq!(queues.networks(), 1, "someone waits");
+        drop(waiting);
         assert_eq!(queues.networks(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether this process can do its work, and how much there is of it.
+//! Readiness of this process, and gauges of its work.
 
 use crate::jobs::manage;
 use crate::{Fault, Forge, disk};
@@ -20,7 +20,7 @@ pub async fn gauge(forge: &Forge) -> Result<(), Fault> {
     metrics::gauge!("abide_pushes_running").set(pushes::count_running(&mut conn).await? as f64);
     metrics::gauge!("abide_events_unnumbered").set(events::count_unnumbered(&mut conn).await? as f64);
     drop(conn);
-    for (state, count) in manage::counts(forge).await? {
+    for (state, count) in manage::by_state(forge).await? {
         metrics::gauge!("abide_jobs", "state" => state).set(count as f64);
     }
     if let Some(free) = disk::free_percent(forge.layout().data()) {

@@ -1,5 +1,5 @@
-//! Uses of the installation's secret besides the audit chain: sealing other secrets at rest, and signing what
-//! comes back to us. Every purpose has a key of its own, derived from the one in `secret.key`.
+//! Uses of the installation's secret besides the audit chain: sealing other secrets at rest, and signing values that
+//! clients send back. Every purpose has its own key, derived from the one in `secret.key`.
 
 use crate::Forge;
 use aes_gcm::aead::{Aead as _, KeyInit as _};
@@ -7,7 +7,7 @@ use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 const NONCE_LEN: usize = 12;
@@ -17,12 +17,12 @@ pub(crate) fn sign(forge: &Forge, purpose: &str, message: &[u8]) -> [u8; 32] {
     mac(&derive(forge, purpose), message).finalize().into_bytes().into()
 }
 
-/// Whether that is the signature. Takes as long for a wrong one as for the right one.
+/// Whether the signature is right, in constant time.
 pub(crate) fn is_signed(forge: &Forge, purpose: &str, message: &[u8], signature: &[u8]) -> bool {
     mac(&derive(forge, purpose), message).verify_slice(signature).is_ok()
 }
 
-/// Encrypts something to be kept for one purpose. Nobody can read or change it without the installation's secret.
+/// Encrypts and authenticates a value for one purpose.
 pub(crate) fn seal(forge: &Forge, purpose: &str, plain: &[u8]) -> Vec<u8> {
     let mut nonce = [0; NONCE_LEN];
     forge.random().fill(&mut nonce);
@@ -36,18 +36,26 @@ pub(crate) fn open(forge: &Forge, purpose: &str, sealed: &[u8]) -> Option<Vec<u8
     cipher(forge, purpose).decrypt(&Nonce::from(*nonce), sealed).ok()
 }
 
-/// A job's payload that nobody can read who looks at the job.
-pub(crate) fn seal_payload(forge: &Forge, purpose: &str, plain: &[u8]) -> Json {
-    json!({ "sealed": STANDARD.encode(seal(forge, purpose, plain)) })
+/// Payload of a job, encrypted, so that lists of jobs do not show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SealedPayload {
+    /// In base64.
+    sealed: String,
 }
 
-/// Opens a job's sealed payload.
-pub(crate) fn open_payload(forge: &Forge, purpose: &str, payload: &Json) -> Option<Vec<u8>> {
-    open(forge, purpose, &STANDARD.decode(payload["sealed"].as_str()?).ok()?)
+impl SealedPayload {
+    pub(crate) fn new(forge: &Forge, purpose: &str, plain: &[u8]) -> Self {
+        Self { sealed: STANDARD.encode(seal(forge, purpose, plain)) }
+    }
+
+    /// The plain bytes; `None` as in [`open`].
+    pub(crate) fn open(&self, forge: &Forge, purpose: &str) -> Option<Vec<u8>> {
+        open(forge, purpose, &STANDARD.decode(&self.sealed).ok()?)
+    }
 }
 
 fn derive(forge: &Forge, purpose: &str) -> [u8; 32] {
-    mac(forge.key(), purpose.as_bytes()).finalize().into_bytes().into()
+    mac(forge.key().expose(), purpose.as_bytes()).finalize().into_bytes().into()
 }
 
 fn cipher(forge: &Forge, purpose: &str) -> Aes256Gcm {

@@ -1,7 +1,7 @@
-//! The installation's secret: seals the audit chain and other secrets at rest. [`hash`]: what is stored of the secrets
-//! that clients get.
+//! The installation's secret: seals the audit chain and other secrets at rest. [`hash`]: the stored form of secrets that
+//! clients get.
 
-use abide_core::Random;
+use abide_core::{Random, Redacted};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,18 +11,12 @@ use std::path::{Path, PathBuf};
 /// The secret cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Reading or writing failed.
     #[error("cannot use {}: {source}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It is not what we wrote.
+    Io { path: PathBuf, source: io::Error },
+    /// The content is not 64 hexadecimal digits.
     #[error("{} must contain 64 hexadecimal digits; restore it from a backup", .0.display())]
     Malformed(PathBuf),
-    /// Others can read it.
+    /// Other users of the machine can read it.
     #[error("{} is readable by other users; run chmod 600 on it", .0.display())]
     Exposed(PathBuf),
 }
@@ -33,7 +27,7 @@ pub(crate) fn hash(text: &str) -> [u8; 32] {
 }
 
 /// Reads `<data>/secret.key`, or makes it (mode 0600) on first start.
-pub fn load_or_create(data: &Path, random: &dyn Random) -> Result<[u8; 32], SecretError> {
+pub fn load_or_create(data: &Path, random: &dyn Random) -> Result<Redacted<[u8; 32]>, SecretError> {
     let path = data.join("secret.key");
     match fs::read_to_string(&path) {
         Ok(text) => read(&path, &text),
@@ -42,18 +36,18 @@ pub fn load_or_create(data: &Path, random: &dyn Random) -> Result<[u8; 32], Secr
     }
 }
 
-fn read(path: &Path, text: &str) -> Result<[u8; 32], SecretError> {
+fn read(path: &Path, text: &str) -> Result<Redacted<[u8; 32]>, SecretError> {
     let mode = fs::metadata(path).map_err(|source| SecretError::Io { path: path.into(), source })?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(SecretError::Exposed(path.into()));
     }
     let mut key = [0; 32];
     hex::decode_to_slice(text.trim(), &mut key).map_err(|_| SecretError::Malformed(path.into()))?;
-    Ok(key)
+    Ok(key.into())
 }
 
-/// Writes it beside its place and links it in, so that of two processes starting at once one key wins for both.
-fn create(data: &Path, path: &Path, random: &dyn Random) -> Result<[u8; 32], SecretError> {
+/// Writes a draft and links it to its final name, so that two processes that start at once end with the same key.
+fn create(data: &Path, path: &Path, random: &dyn Random) -> Result<Redacted<[u8; 32]>, SecretError> {
     let io = |source| SecretError::Io { path: path.into(), source };
     let mut key = [0; 32];
     random.fill(&mut key);
@@ -67,7 +61,7 @@ fn create(data: &Path, path: &Path, random: &dyn Random) -> Result<[u8; 32], Sec
     match linked {
         Ok(()) => {
             fs::File::open(data).and_then(|dir| dir.sync_all()).map_err(io)?;
-            Ok(key)
+            Ok(key.into())
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let text = fs::read_to_string(path).map_err(io)?;

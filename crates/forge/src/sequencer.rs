@@ -1,6 +1,7 @@
 //! The loop that gives both logs their order. One node at a time holds the lease.
 
 use crate::{Fault, Forge, lease};
+use abide_core::Redacted;
 use abide_macros::boxed;
 use abide_store::leases::{self, Lease};
 use abide_store::sequencer::{self, Step};
@@ -9,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Rows of each log per transaction.
 const BATCH: i64 = 500;
-/// Rows that come in quick succession are numbered together, so that a busy server pays one commit for many.
+/// Pause between two steps, so that a busy server numbers many rows in one commit.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Runs until stopped, then releases the lease.
@@ -28,12 +29,12 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
         }
     }
     if let Some(lease) = lease {
-        // It expires otherwise.
+        // If the release fails, the lease expires.
         let _ = lease::release(&forge, lease).await;
     }
 }
 
-/// Numbers everything that is there now. For commands that work without a server.
+/// Numbers all rows that exist now. For commands that run without a server.
 #[boxed]
 pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     let mut lease = None;
@@ -61,7 +62,7 @@ async fn drain(forge: &Forge, lease: &mut Option<Lease>) -> Result<(), Fault> {
     }
 }
 
-/// A look without the write lock: an idle server writes nothing.
+/// Checks without the write lock, so that an idle server writes nothing.
 async fn work_waits(forge: &Forge) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     Ok(sequencer::anything_waits(&mut conn).await?)
@@ -73,13 +74,13 @@ async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, 
         lease: Option<Lease>,
         holder: String,
         ttl: Duration,
-        key: [u8; 32],
+        key: Redacted<[u8; 32]>,
     }
     let unit = Unit {
         lease: lease.clone(),
         holder: forge.node().holder().to_owned(),
         ttl: forge.settings().git.lease_ttl,
-        key: *forge.key(),
+        key: forge.key().clone(),
     };
     let done = forge
         .store()
@@ -87,7 +88,7 @@ async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, 
             Box::pin(async move {
                 let held = leases::hold(tx, unit.lease.as_ref(), sequencer::LEASE, &unit.holder, unit.ttl).await?;
                 let Some(lease) = held else { return Ok::<_, Fault>(None) };
-                let step = sequencer::step(tx, &lease, &unit.key, BATCH).await?;
+                let step = sequencer::step(tx, &lease, unit.key.expose(), BATCH).await?;
                 Ok(Some((lease, step)))
             })
         })

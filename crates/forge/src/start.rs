@@ -13,16 +13,16 @@ use abide_store::{StoreError, jobs, leases, webhooks};
 /// Number of repairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Recovered {
-    /// Pushes that had no end.
+    /// Pushes that were still running.
     pub pushes: u64,
-    /// Directories that were not made.
+    /// Missing directories.
     pub directories: u64,
-    /// Incoming areas that belonged to nobody.
+    /// Incoming areas without an owner.
     pub incoming: u64,
 }
 
-/// Takes over from earlier processes of this node: their leases end, their pushes are finished or aborted, directories
-/// they did not come to make are made.
+/// Takes over from earlier processes of this node: ends their leases, finishes or aborts their pushes, and creates
+/// missing directories.
 #[boxed]
 pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
     let Some(earlier) = forge.node().earlier_runs() else { return Ok(Recovered::default()) };

@@ -15,7 +15,7 @@ pub(crate) const fn limit(scope: &'static str, rate: Rate) -> Limit {
     Limit { scope, times: rate.times, window: rate.window }
 }
 
-/// The network of a client, as throttles count it: an IPv6 customer has at least 2⁶⁴ addresses.
+/// Network of a client, the unit of the limits: an IPv6 customer has at least 2⁶⁴ addresses.
 pub(crate) fn network(ip: Option<IpAddr>) -> String {
     ip.map_or_else(|| "unknown".into(), |ip| Network::of(ip).address().to_string())
 }

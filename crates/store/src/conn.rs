@@ -55,15 +55,9 @@ pub(crate) enum Effect {
 
 impl Effect {
     fn of(error: &StoreError) -> Self {
-        use sqlx::error::ErrorKind::{CheckViolation, NotNullViolation};
         match error {
-            StoreError::Unique | StoreError::Missing => Self::Refused,
+            StoreError::Unique | StoreError::Missing | StoreError::Constraint(_) => Self::Refused,
             StoreError::Conflict(_) => Self::Retry,
-            StoreError::Other(sqlx::Error::Database(error))
-                if matches!(error.kind(), CheckViolation | NotNullViolation) =>
-            {
-                Self::Refused
-            }
             _ => Self::Broken,
         }
     }

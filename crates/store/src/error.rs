@@ -1,4 +1,6 @@
-//! Database errors, grouped by what the caller can do about them.
+//! Database errors, grouped by what the caller or the operator can do about them.
+
+use sqlx::error::ErrorKind;
 
 /// A failed statement, transaction or connection.
 #[derive(Debug, thiserror::Error)]
@@ -15,9 +17,21 @@ pub enum StoreError {
     /// The disk or the quota is full. Nothing was written.
     #[error("the database has no room left; free some disk space and try again")]
     Full(#[source] sqlx::Error),
-    /// The connection failed.
-    #[error("the database cannot be reached: {0}")]
+    /// No connection, or the server ended it.
+    #[error("the database cannot be reached: {0}; check that it runs and that the settings name it")]
     Unavailable(#[source] sqlx::Error),
+    /// The database accepts no writes: a file system mounted read-only, another user's file, or a PostgreSQL standby.
+    #[error("the database is read-only: {0}; check the file's owner and mount, or connect to the primary server")]
+    ReadOnly(#[source] sqlx::Error),
+    /// The file or an index is damaged, or the file is not a database.
+    #[error("the database is damaged: {0}; stop the server and restore the last backup")]
+    Corrupt(#[source] sqlx::Error),
+    /// The operating system failed to read or write.
+    #[error("the database could not read or write its files: {0}; check the disk and the system log")]
+    Io(#[source] sqlx::Error),
+    /// Memory or connection slots of the database ran out.
+    #[error("the database ran out of memory or connections: {0}; free some, or lower database.connections")]
+    Exhausted(#[source] sqlx::Error),
     /// A reading statement exceeded its time limit. The connection is well; the question costs too much.
     #[error("the database stopped a statement that took longer than database.statement_timeout")]
     TooSlow(#[source] sqlx::Error),
@@ -36,9 +50,12 @@ pub enum StoreError {
     /// The lease that guarded this write was lost.
     #[error("the lease {0} was lost to another holder")]
     LeaseLost(String),
-    /// Any other database error.
-    #[error("the database refused a statement: {0}")]
-    Other(#[source] sqlx::Error),
+    /// A rule of the schema refused the row: a missing value, or one that a check forbids.
+    #[error("the database refused a row that breaks a rule of the schema: {0}; please report this as a bug")]
+    Constraint(#[source] sqlx::Error),
+    /// A statement that does not fit the schema or its parameters, or an answer that does not fit the statement.
+    #[error("the database refused a statement: {0}; please report this as a bug")]
+    Statement(#[source] sqlx::Error),
 }
 
 impl StoreError {
@@ -56,13 +73,18 @@ impl StoreError {
             Self::Conflict(error) => Self::Conflict(said(error)),
             Self::Full(error) => Self::Full(said(error)),
             Self::Unavailable(error) => Self::Unavailable(said(error)),
+            Self::ReadOnly(error) => Self::ReadOnly(said(error)),
+            Self::Corrupt(error) => Self::Corrupt(said(error)),
+            Self::Io(error) => Self::Io(said(error)),
+            Self::Exhausted(error) => Self::Exhausted(said(error)),
             Self::TooSlow(error) => Self::TooSlow(said(error)),
             Self::Closed => Self::Closed,
             Self::Panicked => Self::Panicked,
             Self::Unreadable { column, reason } => Self::Unreadable { column, reason: reason.clone() },
             Self::Schema(text) => Self::Schema(text.clone()),
             Self::LeaseLost(name) => Self::LeaseLost(name.clone()),
-            Self::Other(error) => Self::Other(said(error)),
+            Self::Constraint(error) => Self::Constraint(said(error)),
+            Self::Statement(error) => Self::Statement(said(error)),
         }
     }
 }
@@ -75,14 +97,14 @@ impl From<sqlx::Error> for StoreError {
                 sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => {
                     Self::Unavailable(error)
                 }
-                _ => Self::Other(error),
+                _ => Self::Statement(error),
             };
         };
-        if database.is_unique_violation() {
-            return Self::Unique;
-        }
-        if database.is_foreign_key_violation() {
-            return Self::Missing;
+        match database.kind() {
+            ErrorKind::UniqueViolation => return Self::Unique,
+            ErrorKind::ForeignKeyViolation => return Self::Missing,
+            ErrorKind::NotNullViolation | ErrorKind::CheckViolation => return Self::Constraint(error),
+            _ => {}
         }
         let code = database.code().unwrap_or_default();
         match sqlite_result(&code) {
@@ -91,19 +113,34 @@ impl From<sqlx::Error> for StoreError {
             Some(13) => Self::Full(error),
             // INTERRUPT: the progress handler of `deadline.rs` said no.
             Some(9) => Self::TooSlow(error),
-            // NOMEM, READONLY, IOERR, CORRUPT, CANTOPEN, NOTADB.
-            Some(7 | 8 | 10 | 11 | 14 | 26) => Self::Unavailable(error),
-            Some(_) => Self::Other(error),
+            // NOMEM.
+            Some(7) => Self::Exhausted(error),
+            Some(8) => Self::ReadOnly(error),
+            // IOERR.
+            Some(10) => Self::Io(error),
+            // CORRUPT, NOTADB.
+            Some(11 | 26) => Self::Corrupt(error),
+            // CANTOPEN.
+            Some(14) => Self::Unavailable(error),
+            Some(_) => Self::Statement(error),
             None => match (code.get(..2), &*code) {
                 // Serialization failure, deadlock, lock not available.
                 (_, "40001" | "40P01" | "55P03") => Self::Conflict(error),
                 (_, "53100") => Self::Full(error),
-                // Connection, resources, operator intervention, system; a standby that accepts no writes.
-                (Some("08" | "53" | "58"), _) | (_, "25006") => Self::Unavailable(error),
+                // read_only_sql_transaction: a standby.
+                (_, "25006") => Self::ReadOnly(error),
+                // data_corrupted, index_corrupted.
+                (_, "XX001" | "XX002") => Self::Corrupt(error),
                 // query_canceled: `statement_timeout`.
                 (_, "57014") => Self::TooSlow(error),
+                // Insufficient resources.
+                (Some("53"), _) => Self::Exhausted(error),
+                // System errors, external to PostgreSQL.
+                (Some("58"), _) => Self::Io(error),
+                (Some("08"), _) => Self::Unavailable(error),
+                // Operator intervention: the server stops or starts.
                 _ if code.starts_with("57P") => Self::Unavailable(error),
-                _ => Self::Other(error),
+                _ => Self::Statement(error),
             },
         }
     }

@@ -35,7 +35,6 @@ statements! {
     FORGET_COMMITS = "UPDATE domain_events SET payload = $2 WHERE repo_id = $1 AND kind = 'push'
         AND seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers)";
     COUNT_UNNUMBERED = "SELECT count(*) AS n FROM domain_events WHERE seq IS NULL";
-    COUNT_OF_KIND = "SELECT count(*) AS n FROM domain_events WHERE repo_id = $1 AND kind = $2";
 }
 
 /// An event to append.
@@ -141,11 +140,6 @@ impl Numbered {
         self.kind.parse().ok()
     }
 
-    /// The stored JSON. Only for tests of what is kept: readers use [`Self::body`].
-    pub fn stored_json(&self) -> &str {
-        &self.payload
-    }
-
     /// Reads the payload.
     pub fn body(&self) -> Result<Body, Unreadable> {
         Body::parse(&self.kind, &self.payload)
@@ -172,11 +166,6 @@ pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<bool, StoreError> {
 pub async fn forget_commits(tx: &mut Tx, repo: RepoId, slug: String) -> Result<(), StoreError> {
     let left = Body::forgotten_push(repo, slug).to_json().to_string();
     tx.execute(&FORGET_COMMITS, params![repo, left]).await.map(drop)
-}
-
-/// How many events of a kind a repository has, numbered or not.
-pub async fn count_of_kind(conn: &mut Conn, repo: RepoId, kind: Kind) -> Result<i64, StoreError> {
-    conn.only(&COUNT_OF_KIND, params![repo, kind.as_str()]).await?.int("n")
 }
 
 /// How many events the sequencer has not come to.

@@ -82,7 +82,7 @@ impl Migration {
     }
 
     fn checksum(&self, engine: Engine) -> String {
-        Sha256::digest(self.text(engine)).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(self.text(engine)))
     }
 }
 
@@ -90,7 +90,7 @@ impl Migration {
 pub fn fingerprint() -> String {
     let all = ALL.iter().flat_map(|step| [step.checksum(Engine::Sqlite), step.checksum(Engine::Postgres)]);
     let digest = Sha256::digest(all.collect::<String>());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest[..8])
 }
 
 /// Migrates a SQLite file. Another process that starts at the same time waits for the write lock.

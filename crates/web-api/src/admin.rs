@@ -8,6 +8,7 @@ use super::segments::{Query, Segments};
 use super::shape::{AdminUser, AuditEntry, Job};
 use super::user;
 use crate::App;
+use abide_forge::By;
 use abide_forge::accounts::admin::{self, AuditFilter};
 use abide_forge::accounts::delete::{self, Remains};
 use abide_forge::accounts::reset_factor;
@@ -25,7 +26,8 @@ pub(super) async fn users(
     query: Query,
     paged: Paged,
 ) -> Result<Response, ApiError> {
-    let (found, total) = admin::users(&app.forge, &caller, query.get("q"), paged.page()).await?;
+    let by = By::admin(&caller)?;
+    let (found, total) = admin::users(&app.forge, &by, query.get("q"), paged.page()).await?;
     let users: Vec<_> = found.iter().map(|found| AdminUser::of(&app, found)).collect();
     Ok(paged.answer(&app, &users, total))
 }
@@ -36,7 +38,7 @@ pub(super) async fn suspend(
     Who(caller): Who,
     Segments(name): Segments<String>,
 ) -> Result<StatusCode, ApiError> {
-    admin::ensure(&caller)?;
+    By::admin(&caller)?;
     let user = user::named(&app, &name).await?;
     admin::suspend(&app.forge, &caller, user.id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -48,7 +50,7 @@ pub(super) async fn unsuspend(
     Who(caller): Who,
     Segments(name): Segments<String>,
 ) -> Result<StatusCode, ApiError> {
-    admin::ensure(&caller)?;
+    By::admin(&caller)?;
     let user = user::named(&app, &name).await?;
     admin::unsuspend(&app.forge, &caller, user.id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -61,7 +63,7 @@ pub(super) async fn delete_user(
     Segments(name): Segments<String>,
     query: Query,
 ) -> Result<StatusCode, ApiError> {
-    admin::ensure(&caller)?;
+    By::admin(&caller)?;
     let remains = match query.get("content") {
         None => Remains::Kept,
         Some(word) => {
@@ -79,7 +81,7 @@ pub(super) async fn reset_factor(
     Who(caller): Who,
     Segments(name): Segments<String>,
 ) -> Result<StatusCode, ApiError> {
-    admin::ensure(&caller)?;
+    By::admin(&caller)?;
     let user = user::named(&app, &name).await?;
     reset_factor::by_admin(&app.forge, &caller, user.id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -92,13 +94,13 @@ pub(super) async fn jobs(
     query: Query,
     keyset: Keyset,
 ) -> Result<Response, ApiError> {
-    admin::ensure(&caller)?;
+    let by = By::admin(&caller)?;
     let state = query.get("state");
     if state.is_some_and(|state| !JOB_STATES.contains(&state)) {
         let rule = format!("must be one of {}", JOB_STATES.join(", "));
         return Err(ApiError::invalid("Job", "state", "invalid", rule));
     }
-    let jobs = manage::page(&app.forge, state, keyset.before, keyset.limit()).await?;
+    let jobs = manage::page(&app.forge, &by, state, keyset.before, keyset.limit()).await?;
     Ok(keyset.answer(&app, &jobs, |job| job.id, Job::of))
 }
 
@@ -108,11 +110,11 @@ pub(super) async fn retry(
     Who(caller): Who,
     Segments(id): Segments<i64>,
 ) -> Result<StatusCode, ApiError> {
-    admin::ensure(&caller)?;
-    if manage::retry_by_admin(&app.forge, &caller, id).await? {
+    let by = By::admin(&caller)?;
+    if manage::retry(&app.forge, &by, id).await? {
         return Ok(StatusCode::ACCEPTED);
     }
-    match manage::find(&app.forge, id).await? {
+    match manage::find(&app.forge, &by, id).await? {
         Some(job) => {
             Err(ApiError::conflict(format!("The job is {}. Only jobs that have ended can be retried.", job.state)))
         }
@@ -127,8 +129,9 @@ pub(super) async fn audit(
     query: Query,
     keyset: Keyset,
 ) -> Result<Response, ApiError> {
+    let by = By::admin(&caller)?;
     let asked = |name| query.get(name).map(str::to_owned);
     let filter = AuditFilter { action: asked("action"), actor: asked("actor"), repo: asked("repo") };
-    let rows = admin::audit(&app.forge, &caller, &filter, keyset.before, keyset.limit()).await?;
+    let rows = admin::audit(&app.forge, &by, &filter, keyset.before, keyset.limit()).await?;
     Ok(keyset.answer(&app, &rows, |row| row.record.id, |row| AuditEntry::of(&app, row)))
 }

@@ -4,6 +4,7 @@
 //! full and reported in short.
 
 use super::streams::Full;
+use abide_core::InputError as _;
 use abide_core::account::AdminRefusal;
 use abide_core::policy::DenyCode;
 use abide_forge::accounts::admin::AdminError;
@@ -188,15 +189,6 @@ impl ApiError {
     }
 }
 
-/// The message of an error whose text starts with the field's name, without it.
-fn rule(error: &impl ToString) -> String {
-    let text = error.to_string();
-    match text.split_once(": ") {
-        Some((field, rule)) if field.chars().all(|c| c.is_ascii_lowercase() || c == '_') => rule.to_owned(),
-        _ => text,
-    }
-}
-
 impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         match fault {
@@ -245,14 +237,14 @@ impl From<DeleteError> for ApiError {
     fn from(error: DeleteError) -> Self {
         match error {
             DeleteError::Access(access) => access.into(),
-            other => Self::new(StatusCode::FORBIDDEN, other.to_string()),
+            other => Self::new(StatusCode::FORBIDDEN, other.with_field()),
         }
     }
 }
 
 impl From<CreateError> for ApiError {
     fn from(error: CreateError) -> Self {
-        let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, rule(&error));
+        let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, error.to_string());
         match error {
             CreateError::LoginRequired => Self::login_required(),
             CreateError::Suspended | CreateError::Nameless | CreateError::TooMany(_) => {
@@ -272,7 +264,7 @@ impl From<CreateError> for ApiError {
 
 impl From<ForkError> for ApiError {
     fn from(error: ForkError) -> Self {
-        let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, rule(&error));
+        let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, error.to_string());
         match error {
             ForkError::Access(access) => access.into(),
             ForkError::InvalidName(_) => invalid("name", "invalid"),
@@ -289,7 +281,7 @@ impl From<TopicsError> for ApiError {
     fn from(error: TopicsError) -> Self {
         match error {
             TopicsError::Access(access) => access.into(),
-            TopicsError::Invalid(_) => Self::invalid("Repository", "names", "invalid", rule(&error)),
+            TopicsError::Invalid(_) => Self::invalid("Repository", "names", "invalid", error.to_string()),
         }
     }
 }
@@ -297,7 +289,7 @@ impl From<TopicsError> for ApiError {
 impl From<SearchError> for ApiError {
     fn from(error: SearchError) -> Self {
         match error {
-            SearchError::Invalid(_) => Self::invalid("Search", "q", "invalid", rule(&error)),
+            SearchError::Invalid(_) => Self::invalid("Search", "q", "invalid", error.to_string()),
             SearchError::Fault(fault) => fault.into(),
         }
     }
@@ -321,7 +313,7 @@ impl From<BrowseError> for ApiError {
 
 impl From<EditError> for ApiError {
     fn from(error: EditError) -> Self {
-        let invalid = |field: &'static str| Self::invalid("Repository", field, "invalid", rule(&error));
+        let invalid = |field: &'static str| Self::invalid("Repository", field, "invalid", error.to_string());
         match error {
             EditError::Access(access) => access.into(),
             EditError::Description => invalid("description"),
@@ -333,11 +325,11 @@ impl From<EditError> for ApiError {
 
 impl From<LifeError> for ApiError {
     fn from(error: LifeError) -> Self {
-        let message = error.to_string();
+        let (rule, message) = (error.to_string(), error.with_field());
         match (error.class(), error) {
             (_, LifeError::Access(access)) => access.into(),
             (_, LifeError::NameTaken) => Self::name_taken(),
-            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&message)),
+            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule),
             (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", message),
             (Class::Gone, _) => Self::new(StatusCode::GONE, message),
             (Class::TooOften(wait), _) => Self::too_often(wait, message),
@@ -361,8 +353,8 @@ impl From<IssueError> for ApiError {
         let message = error.to_string();
         match (error.class(), error) {
             (_, IssueError::Access(access)) => access.into(),
-            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&message)),
-            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&message)),
+            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", message),
+            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", message),
             (issues::Class::NotFound | issues::Class::Access, _) => Self::not_found(),
             (issues::Class::TooOften(wait), _) => Self::too_often(wait, message),
         }
@@ -401,14 +393,14 @@ impl From<ProfileError> for ApiError {
         };
         match error {
             ProfileError::Access(access) => access.into(),
-            ProfileError::Field(_) => Self::invalid("User", field, "invalid", rule(&error)),
+            ProfileError::Field(_) => Self::invalid("User", field, "invalid", error.to_string()),
         }
     }
 }
 
 impl From<AddKeyError> for ApiError {
     fn from(error: AddKeyError) -> Self {
-        let invalid = |field: &'static str, code| Self::invalid("PublicKey", field, code, rule(&error));
+        let invalid = |field: &'static str, code| Self::invalid("PublicKey", field, code, error.to_string());
         match error {
             AddKeyError::Malformed | AddKeyError::Weak => invalid("key", "invalid"),
             AddKeyError::Title => invalid("title", "invalid"),

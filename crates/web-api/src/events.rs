@@ -9,7 +9,7 @@ use super::streams::StreamSlot;
 use super::{repos, user};
 use crate::App;
 use abide_core::policy::Action;
-use abide_forge::accounts::admin;
+use abide_forge::By;
 use abide_forge::accounts::standing::{ASK_EVERY, Standing};
 use abide_forge::consumers::manage;
 use abide_forge::feeds::{self, Feed, Item, Tail};
@@ -153,14 +153,14 @@ fn messages(following: Following) -> impl Stream<Item = Result<sse::Event, Infal
 }
 
 pub(super) async fn consumers(State(app): State<App>, Who(caller): Who) -> Result<Json<Vec<Consumer>>, ApiError> {
-    admin::ensure(&caller)?;
-    let all = manage::status(&app.forge).await?;
+    let by = By::admin(&caller)?;
+    let all = manage::status(&app.forge, &by).await?;
     Ok(Json(all.iter().map(Consumer::of).collect()))
 }
 
 pub(super) async fn set_aside(State(app): State<App>, Who(caller): Who, keyset: Keyset) -> Result<Response, ApiError> {
-    admin::ensure(&caller)?;
+    let by = By::admin(&caller)?;
     let before = keyset.before.unwrap_or(i64::MAX);
-    let failures = manage::failures(&app.forge, before, keyset.limit()).await?;
+    let failures = manage::failures(&app.forge, &by, before, keyset.limit()).await?;
     Ok(keyset.answer(&app, &failures, |failure| failure.seq, SetAside::of))
 }

@@ -51,7 +51,7 @@ async fn tagged(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, LARGEST).await else { return ApiError::internal().into_response() };
     let digest = Sha256::digest(&bytes);
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(&digest[..16]);
     let tag = HeaderValue::from_str(&format!("W/\"{hex}\"")).expect("hexadecimal digits can stand in a header");
     parts.headers.insert(header::ETAG, tag);
     Response::from_parts(parts, Body::from(bytes))

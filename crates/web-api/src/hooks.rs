@@ -63,7 +63,7 @@ impl Config {
             // The placeholder of our own response, sent back: the secret stays.
             Some(text) if text == HIDDEN => Secret::Keep,
             Some(text) if text.is_empty() => Secret::Remove,
-            Some(text) => Secret::Set(text),
+            Some(text) => Secret::Set(text.into()),
         };
         Change {
             url: self.url,

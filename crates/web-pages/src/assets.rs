@@ -38,7 +38,7 @@ const ASSETS: [Asset; 3] = [
 static NAMES: LazyLock<[String; 3]> = LazyLock::new(|| {
     ASSETS.each_ref().map(|asset| {
         let digest = Sha256::digest(asset.content);
-        let hash: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex::encode(&digest[..6]);
         format!("/assets/{}-{hash}.{}", asset.stem, asset.extension)
     })
 });

@@ -5,8 +5,8 @@ use super::problem::Problem;
 use super::respond;
 use super::visitor::{self, Visitor};
 use crate::App;
+use abide_forge::By;
 use abide_forge::accounts::Viewer;
-use abide_forge::accounts::admin;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::request::Parts;
@@ -39,6 +39,8 @@ impl FromRequestParts<App> for Member {
 pub(crate) struct Admin {
     pub visitor: Visitor,
     pub viewer: Viewer,
+    /// Proof for the use cases.
+    pub by: By,
 }
 
 impl FromRequestParts<App> for Admin {
@@ -47,7 +49,7 @@ impl FromRequestParts<App> for Admin {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         let visitor = visitor::found(&parts.extensions).ok_or_else(Problem::not_found)?;
         let viewer = visitor.viewer().cloned().ok_or_else(Problem::not_found)?;
-        admin::ensure(&viewer.caller)?;
-        Ok(Self { visitor, viewer })
+        let by = By::admin(&viewer.caller)?;
+        Ok(Self { visitor, viewer, by })
     }
 }

@@ -166,16 +166,9 @@ impl From<Access> for Problem {
     }
 }
 
-/// Text of a refusal, without the name of the field: that is for forms and programs.
-pub(crate) fn rule(error: &LifeError) -> String {
-    let message = error.to_string();
-    let rule = ["name: ", "new_owner: "].iter().find_map(|field| message.strip_prefix(field));
-    rule.unwrap_or(&message).to_owned()
-}
-
 impl From<LifeError> for Problem {
     fn from(error: LifeError) -> Self {
-        let detail = sentence(&rule(&error));
+        let detail = sentence(&error.to_string());
         match error.class() {
             Class::Invalid(Some(_)) => Self::new(StatusCode::BAD_REQUEST, detail),
             Class::Invalid(None) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail),
@@ -220,8 +213,7 @@ impl From<HookError> for Problem {
 
 impl From<IssueError> for Problem {
     fn from(error: IssueError) -> Self {
-        let message = error.to_string();
-        let detail = sentence(message.split_once(": ").map_or(message.as_str(), |(_, rule)| rule));
+        let detail = sentence(&error.to_string());
         match (error.class(), error) {
             (_, IssueError::Access(access)) => access.into(),
             (issues::Class::NotFound, _) => Self::absent(detail),

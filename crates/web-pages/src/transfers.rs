@@ -9,7 +9,7 @@ use super::frame::Frame;
 use super::links::Links;
 use super::member::Member;
 use super::path::PagePath;
-use super::problem::{Problem, rule, sentence};
+use super::problem::{Problem, sentence};
 use super::respond;
 use crate::App;
 use crate::show::text;
@@ -175,7 +175,7 @@ async fn answer(app: &App, member: &Member, page_path: &PagePath, answer: Answer
         LifeError::NameTaken => {
             "you already have a repository with this name; rename or delete yours first, then accept".to_owned()
         }
-        other => rule(other),
+        other => other.to_string(),
     };
     let page = offer_page(app, member, page_path, Some(sentence(&message))).await?;
     Ok(respond::html(StatusCode::CONFLICT, &page))

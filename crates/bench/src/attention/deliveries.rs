@@ -37,7 +37,7 @@ pub(crate) async fn measure(
         for _ in 0..hooks {
             let change = Change {
                 url: Some(url.clone()),
-                secret: Secret::Set("not a secret at all".to_owned()),
+                secret: Secret::Set("not a secret at all".into()),
                 events: Some(vec!["star".to_owned()]),
                 ..Change::default()
             };

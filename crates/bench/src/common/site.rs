@@ -29,7 +29,7 @@ pub(crate) async fn open(options: &Options, data: &Path) -> Result<(Forge, Layou
     settings.attention.stars.times = i64::MAX;
     settings.issues.created = i64::MAX;
     let node = Node::command("bench");
-    let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [1; 32]);
+    let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [1; 32].into());
     Ok((forge, layout))
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn person(forge: &Forge, name: &str) -> Result<Caller, Failure>
     let request = add_user::Request {
         name: name.to_owned(),
         email: format!("{name}@example.org"),
-        password: "not a secret at all".to_owned(),
+        password: "not a secret at all".into(),
         site_admin: false,
         verified: true,
     };

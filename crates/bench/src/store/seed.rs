@@ -26,7 +26,7 @@ impl Seed {
         let new = NewUser {
             name: owner.clone(),
             email: "bench@example.org".to_owned(),
-            password_hash: "none".to_owned(),
+            password_hash: "none".into(),
             site_admin: false,
         };
         let user: Result<UserId, StoreError> = store.write(new, |tx, new| Box::pin(users::insert(tx, new))).await;

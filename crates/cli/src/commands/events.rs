@@ -4,6 +4,7 @@ use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{self, say};
+use abide_forge::By;
 use abide_forge::consumers;
 use abide_forge::consumers::manage::{self, Settle, SettleError};
 use serde_json::json;
@@ -44,7 +45,7 @@ pub(crate) enum Action {
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     with_forge(config, async |forge| match action {
         Action::Status { json } => {
-            let all = manage::status(forge).await?;
+            let all = manage::status(forge, &By::Operator).await?;
             if json {
                 let items = all.iter().map(|it| {
                     json!({
@@ -69,7 +70,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             Ok(())
         }
         Action::Failures { limit, json } => {
-            let all = manage::failures(forge, i64::MAX, limit.clamp(1, 10_000)).await?;
+            let all = manage::failures(forge, &By::Operator, i64::MAX, limit.clamp(1, 10_000)).await?;
             if json {
                 let items = all.iter().map(|it| {
                     json!({
@@ -88,12 +89,16 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             Ok(())
         }
         Action::Retry { consumer, event } => {
-            manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Retry).await.map_err(failure)?;
+            manage::settle(forge, &By::Operator, &consumers::all(), (&consumer, event), Settle::Retry)
+                .await
+                .map_err(failure)?;
             say!("{consumer} processed event {event}");
             Ok(())
         }
         Action::Drop { consumer, event } => {
-            manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Drop).await.map_err(failure)?;
+            manage::settle(forge, &By::Operator, &consumers::all(), (&consumer, event), Settle::Drop)
+                .await
+                .map_err(failure)?;
             say!("{consumer} discarded event {event}");
             Ok(())
         }

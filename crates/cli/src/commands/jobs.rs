@@ -4,6 +4,7 @@ use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{self, say};
+use abide_forge::By;
 use abide_forge::jobs::{Job, Kind, manage};
 use serde_json::{Value, json};
 
@@ -39,7 +40,7 @@ pub(crate) enum Action {
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     with_forge(config, async |forge| match action {
         Action::List { state, limit, json } => {
-            show_all(&manage::list(forge, state.as_deref(), limit.clamp(1, 10_000)).await?, json);
+            show_all(&manage::list(forge, &By::Operator, state.as_deref(), limit.clamp(1, 10_000)).await?, json);
             Ok(())
         }
         Action::Run { kind, payload } => {
@@ -49,7 +50,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             })?;
             let payload = payload.map_or(Ok(Value::Null), |text| serde_json::from_str(&text));
             let payload = payload.map_err(|error| Failure::usage(format!("--payload is not valid JSON: {error}")))?;
-            let job = manage::run_now(forge, kind, payload).await?;
+            let job = manage::run_now(forge, &By::Operator, kind, payload).await?;
             match job.state.as_str() {
                 "done" => {
                     say!("{} done", job.kind);
@@ -58,7 +59,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 _ => Err(Failure::failed(format!("{} failed: {}", job.kind, job.last_error.unwrap_or_default()))),
             }
         }
-        Action::Retry { id } => match manage::retry(forge, id).await? {
+        Action::Retry { id } => match manage::retry(forge, &By::Operator, id).await? {
             true => {
                 say!("queued job {id} again");
                 Ok(())

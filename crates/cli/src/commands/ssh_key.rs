@@ -4,6 +4,7 @@ use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{self, say};
+use abide_core::InputError as _;
 use abide_forge::Caller;
 use abide_forge::accounts::ssh_keys::{self, AddKeyError};
 use serde_json::json;
@@ -51,7 +52,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let key =
                 ssh_keys::add(forge, &operator, account.id, &title, &line).await.map_err(|error| match error {
                     AddKeyError::Fault(fault) => fault.into(),
-                    refused => Failure::refused(refused.to_string()),
+                    refused => Failure::refused(refused.with_field()),
                 })?;
             say!("added {} for {name}", key.fingerprint);
             Ok(())

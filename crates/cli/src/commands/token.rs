@@ -4,6 +4,7 @@ use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{self, say};
+use abide_core::InputError as _;
 use abide_core::scope::{Scope, Scopes};
 use abide_forge::Caller;
 use abide_forge::accounts::add_token::{AddTokenError, add_token};
@@ -58,7 +59,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let secret =
                 add_token(forge, &operator, account.id, &label, scopes, end).await.map_err(|error| match error {
                     AddTokenError::Fault(fault) => fault.into(),
-                    refused => Failure::refused(refused.to_string()),
+                    refused => Failure::refused(refused.with_field()),
                 })?;
             say!("{secret}");
             Ok(())

@@ -5,10 +5,11 @@ use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{self, say};
-use abide_core::UserId;
 use abide_core::words::UnknownWord;
+use abide_core::{InputError as _, UserId};
+use abide_forge::By;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
-use abide_forge::accounts::admin::{AdminError, release_name_by_operator};
+use abide_forge::accounts::admin::{AdminError, release_name};
 use abide_forge::accounts::delete::{DeleteError, delete_by_operator};
 use abide_forge::accounts::invites::{self, InviteError};
 use abide_forge::accounts::rename::{RenameError, rename_by_operator};
@@ -110,7 +111,7 @@ fn said_if_folded(folded: bool) -> &'static str {
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     with_forge(config, async |forge| match action {
         Action::Add { name, email, admin, password_stdin, unverified } => {
-            let password = secret(password_stdin)?;
+            let password = secret(password_stdin)?.into();
             let request = Request { name, email, password, site_admin: admin, verified: !unverified };
             let typed = request.name.clone();
             add_user(forge, request).await.map_err(failure)?;
@@ -142,7 +143,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let renamed = rename_by_operator(forge, account.id, &new_name).await.map_err(|error| match error {
                 RenameError::Fault(fault) => fault.into(),
-                refused => Failure::refused(refused.to_string()),
+                refused => Failure::refused(refused.with_field()),
             })?;
             say!("renamed {name} to {renamed}{}", said_if_folded(renamed.folds(&new_name)));
             Ok(())
@@ -156,7 +157,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             }
             delete_by_operator(forge, account.id, remains).await.map_err(|error| match error {
                 DeleteError::Access(access) => access.into(),
-                refused => Failure::refused(refused.to_string()),
+                refused => Failure::refused(refused.with_field()),
             })?;
             say!("deleted {name}; `abide repo list` shows the repositories that can be restored");
             Ok(())
@@ -164,16 +165,16 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Release { name } => {
             let missing = || Failure::not_found(format!("{name} is not an old user name"));
             let old = name.parse().map_err(|_| missing())?;
-            if !release_name_by_operator(forge, &old).await? {
+            if !release_name(forge, &By::Operator, &old).await? {
                 return Err(missing());
             }
             say!("released {old}");
             Ok(())
         }
         Action::Invite { email } => {
-            let link = invites::create_by_operator(forge, email).await.map_err(|error| match error {
+            let link = invites::create(forge, &By::Operator, email).await.map_err(|error| match error {
                 InviteError::Access(access) => access.into(),
-                refused => Failure::refused(refused.to_string()),
+                refused => Failure::refused(refused.with_field()),
             })?;
             say!("{link}");
             Ok(())
@@ -186,7 +187,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
 fn failure(error: AddUserError) -> Failure {
     match error {
         AddUserError::Fault(fault) => fault.into(),
-        refused => Failure::refused(refused.to_string()),
+        refused => Failure::refused(refused.with_field()),
     }
 }
 

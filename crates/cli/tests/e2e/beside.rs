@@ -108,7 +108,7 @@ fn user_by_command(server: &Server, name: &str, site_admin: bool) {
 
 async fn user(forge: &Forge, name: &str, site_admin: bool) -> UserId {
     let (email, password) = (format!("{name}@example.org"), PASSWORD.to_owned());
-    let request = Request { name: name.to_owned(), email, password, site_admin, verified: false };
+    let request = Request { name: name.to_owned(), email, password: password.into(), site_admin, verified: false };
     add_user(forge, request).await.expect("the account can be added")
 }
 

@@ -69,7 +69,7 @@ mod nostr_tag {
 
 /// Bytes as SQL writes them.
 pub fn blob(server: &Server, bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex::encode(bytes);
     if server.database().url().is_some() { format!("'\\x{digits}'") } else { format!("X'{digits}'") }
 }
 

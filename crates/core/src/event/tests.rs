@@ -15,7 +15,7 @@ fn golden() -> Vec<(String, String)> {
     files.map(read).collect()
 }
 
-/// Kind of a golden file: the file name up to the first dot. What follows names a second shape of the same kind.
+/// Kind of a golden file: the file name up to the first dot. The rest names a second shape of the same kind.
 fn kind_of(name: &str) -> &str {
     name.split('.').next().unwrap()
 }

@@ -5,7 +5,7 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::throttle;
 use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
-use abide_core::{Timestamp, UserId};
+use abide_core::{InputError, Timestamp, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::tokens::{self, NewToken};
 use abide_store::accounts::users;
@@ -22,10 +22,10 @@ const MAX_LABEL: usize = 200;
 #[derive(Debug, thiserror::Error)]
 pub enum AddTokenError {
     /// The label breaks a rule.
-    #[error("label: must have 1 to {MAX_LABEL} characters and no control characters")]
+    #[error("must have 1 to {MAX_LABEL} characters and no control characters")]
     Label,
     /// The expiry is not in the future.
-    #[error("expires: must be in the future, or empty for no expiration")]
+    #[error("must be in the future, or empty for no expiration")]
     Expiry,
     /// The account has reached its token limit.
     #[error("an account can have at most {0} tokens; revoke one first")]
@@ -33,14 +33,12 @@ pub enum AddTokenError {
     /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
     TooOften { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl AddTokenError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for AddTokenError {
+    fn field(&self) -> Option<&'static str> {
         match self {
             Self::Label => Some("label"),
             Self::Expiry => Some("expires"),
@@ -72,10 +70,16 @@ pub async fn add_token(
     if expires_at.is_some_and(|end| end <= forge.clock().now()) {
         return Err(AddTokenError::Expiry);
     }
-    let secret = format!("{PREFIX}{}", OneTime::new(forge).text);
+    let secret = format!("{PREFIX}{}", OneTime::new(forge).text.expose());
     let hint = secret[secret.len() - 4..].to_owned();
-    let new =
-        NewToken { user_id: user, label: label.to_owned(), hash: one_time::hash(&secret), hint, scopes, expires_at };
+    let new = NewToken {
+        user_id: user,
+        label: label.to_owned(),
+        hash: one_time::hash(&secret).into(),
+        hint,
+        scopes,
+        expires_at,
+    };
     let settings = forge.settings();
     let unit = (new, Who::from(who), settings.accounts.tokens, settings.accounts.tokens_made);
     let added: Result<(), AddTokenError> = forge

@@ -2,20 +2,18 @@
 
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
-use abide_core::UserId;
+use abide_core::{InputError, Redacted, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::users::NewUser;
 use abide_store::{StoreError, Tx};
 
 /// Input of a new account.
+#[derive(Debug)]
 pub struct Request {
-    /// As typed.
     pub name: String,
-    /// As typed.
     pub email: String,
-    /// As typed.
-    pub password: String,
+    pub password: Redacted<String>,
     pub site_admin: bool,
     /// The operator vouches for the address: it counts as verified without a mail.
     pub verified: bool,
@@ -27,16 +25,14 @@ pub enum AddUserError {
     /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl AddUserError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for AddUserError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Fault(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::suspend;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::open::{RepoLocator, open};
-use crate::{Access, Caller, Fault, Forge};
+use crate::{Access, By, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
 use abide_core::policy::{Action, SiteAdmin};
 use abide_core::{UserId, UserName};
@@ -35,20 +35,9 @@ impl From<StoreError> for AdminError {
     }
 }
 
-/// Fails unless the caller is an active site admin; a token must have the admin scope.
-pub fn ensure(caller: &Caller) -> Result<SiteAdmin, Access> {
-    caller.ensure_admin()
-}
-
 /// Accounts whose name or address contains the text, by name, and their total number.
 #[boxed]
-pub async fn users(
-    forge: &Forge,
-    caller: &Caller,
-    query: Option<&str>,
-    page: Page,
-) -> Result<(Vec<Found>, i64), Access> {
-    ensure(caller)?;
+pub async fn users(forge: &Forge, _: &By, query: Option<&str>, page: Page) -> Result<(Vec<Found>, i64), Fault> {
     Ok(users::search(&mut *forge.store().read().await?, query.unwrap_or_default(), page).await?)
 }
 
@@ -77,7 +66,7 @@ enum Change {
 }
 
 async fn change(forge: &Forge, caller: &Caller, user: UserId, change: Change) -> Result<(), AdminError> {
-    let admin = ensure(caller)?;
+    let admin = caller.ensure_admin()?;
     let unit = (admin, user, change, Who::from(caller));
     forge.store().write(unit, |tx, (admin, user, change, who)| Box::pin(write(tx, *admin, *user, *change, who))).await
 }
@@ -110,23 +99,13 @@ async fn write(tx: &mut Tx, admin: SiteAdmin, target: UserId, change: Change, wh
     Ok(())
 }
 
-/// Releases an old name: it redirects nowhere, and anyone may take it. `false` if it does not exist.
+/// Releases an old name, also of a deleted account: it redirects nowhere, and anyone may take it. `false` if it does not
+/// exist.
 #[boxed]
-pub async fn release_name(forge: &Forge, caller: &Caller, old: &UserName) -> Result<bool, Access> {
-    ensure(caller)?;
-    Ok(release(forge, Who::from(caller), old).await?)
-}
-
-/// Releases an old name, also of a deleted account, by the operator at the command line. `false` if it does not exist.
-#[boxed]
-pub async fn release_name_by_operator(forge: &Forge, old: &UserName) -> Result<bool, Fault> {
-    release(forge, Who::default(), old).await
-}
-
-async fn release(forge: &Forge, who: Who, old: &UserName) -> Result<bool, Fault> {
+pub async fn release_name(forge: &Forge, by: &By, old: &UserName) -> Result<bool, Fault> {
     forge
         .store()
-        .write((old.clone(), who), |tx, (old, who)| {
+        .write((old.clone(), Who::from(by)), |tx, (old, who)| {
             Box::pin(async move {
                 let released = user_redirects::remove(tx, old).await?;
                 if released {
@@ -140,15 +119,13 @@ async fn release(forge: &Forge, who: Who, old: &UserName) -> Result<bool, Fault>
 
 /// The old names of an account.
 #[boxed]
-pub async fn old_names(forge: &Forge, caller: &Caller, user: UserId) -> Result<Vec<super::rename::OldName>, Access> {
-    ensure(caller)?;
+pub async fn old_names(forge: &Forge, _: &By, user: UserId) -> Result<Vec<super::rename::OldName>, Fault> {
     Ok(user_redirects::list(&mut *forge.store().read().await?, user).await?)
 }
 
 /// Filter for rows of the audit log; `None` matches everything.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Only this action.
     pub action: Option<String>,
     /// Only actions of the account with this name.
     pub actor: Option<String>,
@@ -160,12 +137,11 @@ pub struct AuditFilter {
 #[boxed]
 pub async fn audit(
     forge: &Forge,
-    caller: &Caller,
+    by: &By,
     filter: &AuditFilter,
     before: Option<i64>,
     limit: i64,
 ) -> Result<Vec<AuditRow>, Access> {
-    ensure(caller)?;
     let mut conn = forge.store().read().await?;
     let mut wanted = audit::Filter::default();
     if let Some(action) = filter.action.as_deref().filter(|action| !action.is_empty()) {
@@ -184,7 +160,7 @@ pub async fn audit(
         drop(conn);
         let Some((owner, name)) = slug.trim().split_once('/') else { return Ok(Vec::new()) };
         let name = percent_decode_str(name).decode_utf8_lossy();
-        match open(forge, caller, &RepoLocator::slug(owner, name), Action::RepoRead).await {
+        match open(forge, &by.caller(), &RepoLocator::slug(owner, name), Action::RepoRead).await {
             Ok(repo) => wanted.repo = Some(repo.id),
             Err(Access::NotFound) => return Ok(Vec::new()),
             Err(error) => return Err(error),

@@ -7,8 +7,8 @@ use super::sessions::Viewer;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
-use abide_core::UserId;
 use abide_core::account::password_fits;
+use abide_core::{InputError, Redacted, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, Purpose};
 use abide_store::accounts::{sessions, users};
@@ -24,16 +24,14 @@ pub enum ChangePasswordError {
     /// The current password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl ChangePasswordError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ChangePasswordError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Confirm(error) => error.field(),
             Self::Fault(_) => None,
         }
@@ -58,7 +56,7 @@ pub async fn change_password(
         return Err(ChangePasswordError::Field(FieldError::PasswordLength));
     }
     confirm::password(forge, viewer, current).await?;
-    let hash = password::hash(forge, new).await?;
+    let hash = password::hash(forge, new.into()).await?;
     let keep = hex::decode(&viewer.session_id).unwrap_or_default();
     let unit = Change { forge: forge.clone(), user: viewer.user.id, hash, who: Who::from(&viewer.caller), keep };
     forge.store().write(unit, |tx, unit| Box::pin(async move { Ok(write(tx, unit).await?) })).await
@@ -68,7 +66,7 @@ pub async fn change_password(
 pub(super) struct Change {
     pub forge: Forge,
     pub user: UserId,
-    pub hash: String,
+    pub hash: Redacted<String>,
     pub who: Who,
     /// Hash of the session that stays; empty: none stays.
     pub keep: Vec<u8>,

@@ -3,6 +3,7 @@
 use super::password as hashed;
 use super::sessions::Viewer;
 use crate::{Fault, Forge, throttle};
+use abide_core::InputError;
 use abide_core::account;
 use abide_macros::boxed;
 use abide_store::accounts::{sessions, users};
@@ -14,23 +15,19 @@ const SCOPE: &str = "confirm:account";
 /// Why the confirmation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmError {
-    /// The password is wrong.
-    #[error("current_password: wrong password")]
+    #[error("wrong password")]
     Wrong,
     /// The account has no password, and its key was not proved recently.
     #[error("sign in with your key again, then repeat this within 10 minutes")]
     Stale,
-    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl ConfirmError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ConfirmError {
+    fn field(&self) -> Option<&'static str> {
         match self {
             Self::Wrong => Some("current_password"),
             Self::Stale | Self::Throttled { .. } | Self::Fault(_) => None,
@@ -52,7 +49,6 @@ pub fn is_recent(forge: &Forge, viewer: &Viewer) -> bool {
 /// How a user confirmed their identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// By the password.
     Password,
     /// The account has no password, and its key was proved recently.
     RecentLogin,
@@ -85,7 +81,7 @@ pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> R
     if user.as_ref().is_some_and(|user| user.password_hash.is_none() && user.npub.is_some()) {
         return if is_recent(forge, viewer) { Ok(Proof::RecentLogin) } else { Err(ConfirmError::Stale) };
     }
-    if !hashed::verify(forge, typed, user.and_then(|user| user.password_hash)).await? {
+    if !hashed::verify(forge, typed.into(), user.and_then(|user| user.password_hash)).await? {
         return Err(ConfirmError::Wrong);
     }
     let cleared: Result<(), StoreError> =

@@ -3,7 +3,6 @@
 //! The row stays without a name. Texts elsewhere are shown as a ghost's, and redirects of repositories that the account
 //! transferred still work. If the texts are to be removed too, a job removes them in batches.
 
-use super::admin;
 use super::confirm::{self, ConfirmError};
 use super::sessions::Viewer;
 use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
@@ -13,13 +12,14 @@ use crate::repos::{LifeError, delete, transfer};
 use crate::{Access, Caller, Fault, Forge, GraspSettings};
 use abide_core::account::{self, DeleteRefusal, Deleter};
 use abide_core::event::{Payload, Publicity, UserDeleted};
-use abide_core::{UserId, UserName};
+use abide_core::{InputError, UserId, UserName};
 use abide_macros::boxed;
 use abide_nostr::nip19;
 use abide_store::accounts::{retire, user_keys, users};
 use abide_store::repos::{self, Page, Viewer as Reader};
 use abide_store::{StoreError, Tx};
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::time::Duration;
 
 pub use abide_core::account::Remains;
@@ -37,11 +37,20 @@ pub enum DeleteError {
     #[error(transparent)]
     Refused(#[from] DeleteRefusal),
     /// The typed name does not match.
-    #[error("name: type the account name to confirm")]
+    #[error("type the account name to confirm")]
     Unconfirmed,
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
+}
+
+impl InputError for DeleteError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Unconfirmed => Some("name"),
+            Self::Confirm(error) => error.field(),
+            Self::Access(_) | Self::Refused(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for DeleteError {
@@ -81,7 +90,7 @@ pub async fn delete_by_admin(
     user: UserId,
     remains: Remains,
 ) -> Result<(), DeleteError> {
-    let admin = admin::ensure(caller)?;
+    let admin = caller.ensure_admin()?;
     run(forge, Deleter::Admin(admin), Who::from(caller), user, remains).await
 }
 
@@ -126,8 +135,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), DeleteError> {
     emit(tx, &unit.who, Subject::User(user.id), Publicity::Public, deleted).await?;
     if unit.remains == Remains::Removed {
         let key = Some(user.id.to_string());
-        let payload = json!({ "user_id": user.id.get(), "npub": user.npub });
-        jobs::enqueue(tx, Kind::AccountErase, payload, key).await?;
+        let payload = Erasure { user_id: user.id, npub: user.npub.clone() };
+        jobs::enqueue(tx, Kind::AccountErase, &payload, key).await?;
     }
     Ok(())
 }
@@ -154,10 +163,16 @@ async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
     }
 }
 
+/// Payload of the job.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Erasure {
+    user_id: UserId,
+    npub: Option<String>,
+}
+
 /// Runs the job: removes the account's texts in other people's repositories, and the events that its nostr key signed.
-/// `false`: the payload is not one of ours.
-async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
-    let Some(user) = job["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
+/// `false`: the account is not deleted.
+async fn erase(forge: &Forge, Erasure { user_id: user, npub }: Erasure) -> Result<bool, Fault> {
     // A job that is run by hand must not erase a live account.
     let account = users::by_id(&mut *forge.store().read().await?, user).await?;
     if account.is_none_or(|account| !account.is_deleted()) {
@@ -171,7 +186,7 @@ async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
         }
     }
     // The row has lost its key, and another account may have linked the key since.
-    let key = job["npub"].as_str().and_then(|npub| nip19::parse_npub(npub).ok());
+    let key = npub.and_then(|npub| nip19::parse_npub(&npub).ok());
     if let Some(key) = key {
         let taken = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(&key)).await?;
         if taken.is_none() {
@@ -183,10 +198,22 @@ async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
-    match erase(forge, &jobs::payload(job)).await? {
+    let lacking = || JobError::Final("the payload names no deleted account; this job is queued with a deletion".into());
+    match erase(forge, jobs::payload(job).ok_or_else(lacking)?).await? {
         true => Ok(()),
-        false => {
-            Err(JobError::Final("the payload names no deleted account; this job is queued with a deletion".into()))
-        }
+        false => Err(lacking()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_stored_as_ever() {
+        let user_id = UserId::new(3);
+        jobs::assert_stored(&Erasure { user_id, npub: None }, r#"{"npub":null,"user_id":3}"#);
+        let npub = Some("npub1x".to_owned());
+        jobs::assert_stored(&Erasure { user_id, npub }, r#"{"npub":"npub1x","user_id":3}"#);
     }
 }

@@ -6,8 +6,8 @@ use super::verify;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge, throttle};
-use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::{emails, users};
 use abide_store::{StoreError, Tx, throttles};
@@ -23,7 +23,7 @@ pub enum EmailError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The account has reached its address limit.
-    #[error("email: an account can have at most {0} addresses; remove one first")]
+    #[error("an account can have at most {0} addresses; remove one first")]
     TooMany(i64),
     /// The account has no such address.
     #[error("your account does not have this address")]
@@ -34,19 +34,16 @@ pub enum EmailError {
     /// The address is not verified.
     #[error("this address is not verified; open the link in the verification mail")]
     Unverified,
-    /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl EmailError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for EmailError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::TooMany(_) => Some("email"),
             _ => None,
         }

@@ -1,13 +1,12 @@
 //! Invitations: a link that lets someone sign up, once.
 
-use super::admin;
 use super::new_account::FieldError;
 use super::one_time::{self, OneTime};
-use super::sessions::Viewer;
 use super::sign_up::SignUpMode;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::{Access, Fault, Forge};
+use crate::{Access, By, Fault, Forge};
+use abide_core::InputError;
 use abide_core::account::{EmailAddress, InvalidEmail};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, NewLink, Purpose};
@@ -31,16 +30,15 @@ pub enum InviteError {
     /// The limit of open invitations is reached.
     #[error("there are {0} open invitations, which is the limit; cancel some first")]
     TooMany(i64),
-    /// Only admins invite.
+    /// The caller is not an admin, or an internal failure.
     #[error(transparent)]
     Access(#[from] Access),
 }
 
-impl InviteError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for InviteError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             _ => None,
         }
     }
@@ -54,18 +52,7 @@ impl From<StoreError> for InviteError {
 
 /// Creates an invitation and returns its link, which is shown only once. With an address, the link is also sent there.
 #[boxed]
-pub async fn create(forge: &Forge, viewer: &Viewer, email: Option<String>) -> Result<String, InviteError> {
-    admin::ensure(&viewer.caller)?;
-    issue(forge, Who::from(&viewer.caller), email).await
-}
-
-/// Creates an invitation, by the operator at the command line.
-#[boxed]
-pub async fn create_by_operator(forge: &Forge, email: Option<String>) -> Result<String, InviteError> {
-    issue(forge, Who::default(), email).await
-}
-
-async fn issue(forge: &Forge, who: Who, email: Option<String>) -> Result<String, InviteError> {
+pub async fn create(forge: &Forge, by: &By, email: Option<String>) -> Result<String, InviteError> {
     if forge.settings().signup.mode == SignUpMode::Closed {
         return Err(InviteError::Closed);
     }
@@ -74,7 +61,7 @@ async fn issue(forge: &Forge, who: Who, email: Option<String>) -> Result<String,
     let address = parsed.map_err(|error: InvalidEmail| FieldError::from(error))?;
     let secret = OneTime::new(forge);
     let url = one_time::url(forge, "invite", &secret);
-    let unit = Unit { forge: forge.clone(), who, address, hash: secret.hash, url: url.clone() };
+    let unit = Unit { forge: forge.clone(), who: Who::from(by), address, hash: secret.hash, url: url.clone() };
     let invited: Result<(), InviteError> = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     invited.map(|()| url)
 }
@@ -116,19 +103,17 @@ pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
 
 /// Open invitations, newest first.
 #[boxed]
-pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Invite>, Access> {
-    admin::ensure(&viewer.caller)?;
+pub async fn list(forge: &Forge, _: &By) -> Result<Vec<Invite>, Fault> {
     let now = forge.clock().now();
     Ok(links::invites(&mut *forge.store().read().await?, now, MAX).await?)
 }
 
 /// Revokes an invitation; `false` if it does not exist or was accepted.
 #[boxed]
-pub async fn revoke(forge: &Forge, viewer: &Viewer, id: i64) -> Result<bool, Access> {
-    admin::ensure(&viewer.caller)?;
-    let revoked: Result<bool, Fault> = forge
+pub async fn revoke(forge: &Forge, by: &By, id: i64) -> Result<bool, Fault> {
+    forge
         .store()
-        .write((id, Who::from(&viewer.caller)), |tx, (id, who)| {
+        .write((id, Who::from(by)), |tx, (id, who)| {
             Box::pin(async move {
                 let revoked = links::revoke(tx, Purpose::Invite, *id).await?;
                 if revoked {
@@ -137,6 +122,5 @@ pub async fn revoke(forge: &Forge, viewer: &Viewer, id: i64) -> Result<bool, Acc
                 Ok(revoked)
             })
         })
-        .await;
-    Ok(revoked?)
+        .await
 }

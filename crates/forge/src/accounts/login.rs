@@ -7,7 +7,7 @@ use super::sessions::{Cookie, Opening};
 use super::ticket::{self, Ticket};
 use super::{one_time, password, second_factor as factor};
 use crate::{Fault, Forge, throttle};
-use abide_core::{UserId, UserName};
+use abide_core::{Redacted, UserId, UserName};
 use abide_macros::boxed;
 use abide_store::accounts::totp;
 use abide_store::accounts::users::{self, User};
@@ -21,11 +21,11 @@ const BY_ACCOUNT: &str = "login:account";
 const BY_FACTOR: &str = "login:factor";
 
 /// A login request.
+#[derive(Debug)]
 pub struct Request {
     /// Username or email address.
     pub login: String,
-    /// As typed.
-    pub password: String,
+    pub password: Redacted<String>,
     /// `User-Agent` of the browser.
     pub agent: String,
     pub ip: Option<IpAddr>,
@@ -33,14 +33,14 @@ pub struct Request {
 
 /// Result of a correct password.
 pub enum Outcome {
-    /// Logged in.
     In(Cookie),
     /// A code is needed too.
     SecondFactor(SecondFactorTicket),
 }
 
 /// Must be sent back with the code, within ten minutes.
-pub struct SecondFactorTicket(pub String);
+#[derive(Debug)]
+pub struct SecondFactorTicket(pub Redacted<String>);
 
 /// Why the login failed.
 #[derive(Debug, thiserror::Error)]
@@ -48,13 +48,11 @@ pub enum LoginError {
     /// The account does not exist, or the password or code is wrong.
     #[error("wrong user name or password")]
     Wrong,
-    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
     /// The password is right, but the account is suspended.
     #[error("this account is suspended; ask the site administrator")]
     Suspended,
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -117,7 +115,7 @@ pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginErro
         .await?;
     match (user.suspended_at, needs_factor) {
         (Some(_), _) => Err(LoginError::Suspended),
-        (None, true) => Ok(Outcome::SecondFactor(SecondFactorTicket(ticket::issue(forge, &user)))),
+        (None, true) => Ok(Outcome::SecondFactor(SecondFactorTicket(ticket::issue(forge, &user).into()))),
         (None, false) => {
             metrics::counter!("abide_logins_total", "end" => "in").increment(1);
             Ok(Outcome::In(cookie))

@@ -6,7 +6,7 @@ use crate::{Fault, Forge};
 use abide_core::account::{EmailAddress, InvalidEmail, password_fits};
 use abide_core::event::{Payload, Publicity, UserCreated};
 use abide_core::names::InvalidName;
-use abide_core::{UserId, UserName};
+use abide_core::{InputError, Redacted, UserId, UserName};
 use abide_store::accounts::emails;
 use abide_store::accounts::users::{self, NewUser};
 use abide_store::{StoreError, Tx};
@@ -16,30 +16,29 @@ use serde_json::json;
 #[derive(Debug, thiserror::Error)]
 pub enum FieldError {
     /// The name breaks a rule.
-    #[error("name: {0}")]
+    #[error(transparent)]
     InvalidName(#[from] InvalidName),
     /// The address is not valid.
-    #[error("email: {0}")]
+    #[error(transparent)]
     InvalidEmail(#[from] InvalidEmail),
     /// The password is too short or too long.
-    #[error("password: must have {} to {} characters", password::MIN_LEN, password::MAX_LEN)]
+    #[error("must have {} to {} characters", password::MIN_LEN, password::MAX_LEN)]
     PasswordLength,
     /// An account has the name, or had it.
-    #[error("name: this user name is taken")]
+    #[error("this user name is taken")]
     NameTaken,
     /// An account has the address.
-    #[error("email: another account uses this address")]
+    #[error("another account uses this address")]
     EmailTaken,
 }
 
-impl FieldError {
-    /// The form field with the error.
-    pub fn field(&self) -> &'static str {
-        match self {
+impl InputError for FieldError {
+    fn field(&self) -> Option<&'static str> {
+        Some(match self {
             Self::InvalidName(_) | Self::NameTaken => "name",
             Self::InvalidEmail(_) | Self::EmailTaken => "email",
             Self::PasswordLength => "password",
-        }
+        })
     }
 }
 
@@ -47,13 +46,13 @@ impl FieldError {
 pub(super) struct Draft {
     name: UserName,
     email: EmailAddress,
-    password: String,
+    password: Redacted<String>,
 }
 
 impl Draft {
-    pub(super) fn new(name: &str, email: &str, password: String) -> Result<Self, FieldError> {
+    pub(super) fn new(name: &str, email: &str, password: Redacted<String>) -> Result<Self, FieldError> {
         let (name, email) = (name.trim().parse()?, email.parse()?);
-        match password_fits(&password) {
+        match password_fits(password.expose()) {
             true => Ok(Self { name, email, password }),
             false => Err(FieldError::PasswordLength),
         }

@@ -1,6 +1,7 @@
 //! Secrets that are issued once and stored only as a hash: cookies and links.
 
 use crate::{Fault, Forge};
+use abide_core::Redacted;
 use abide_store::accounts::links::{self, Link, Purpose};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +11,7 @@ pub(crate) use crate::secret::hash;
 /// A secret with 256 random bits. The text is issued, the hash is stored.
 #[derive(Clone)]
 pub(crate) struct OneTime {
-    pub text: String,
+    pub text: Redacted<String>,
     pub hash: [u8; 32],
 }
 
@@ -19,7 +20,7 @@ impl OneTime {
         let mut random = [0; 32];
         forge.random().fill(&mut random);
         let text = URL_SAFE_NO_PAD.encode(random);
-        Self { hash: hash(&text), text }
+        Self { hash: hash(&text), text: text.into() }
     }
 }
 
@@ -31,5 +32,5 @@ pub(super) async fn open(forge: &Forge, purpose: Purpose, text: &str) -> Result<
 
 /// The URL of a page, under the public URL.
 pub(crate) fn url(forge: &Forge, page: &str, secret: &OneTime) -> String {
-    format!("{}/{page}/{}", forge.settings().public_url, secret.text)
+    format!("{}/{page}/{}", forge.settings().public_url, secret.text.expose())
 }

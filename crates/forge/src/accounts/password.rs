@@ -1,7 +1,9 @@
 //! Password hashing with argon2id. It runs off the async threads because it takes tens of milliseconds, and with
 //! limited concurrency because each hash takes 19 MiB.
 
+use crate::blocking::blocking;
 use crate::{Fault, Forge};
+use abide_core::Redacted;
 use abide_core::account::PASSWORD_LEN;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -61,27 +63,31 @@ impl Hashing {
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
         let slot = self.waiting.clone().try_acquire_owned().map_err(|_| Fault::Crowded)?;
         let turn = self.at_once.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let done = tokio::task::spawn_blocking(move || {
+        blocking("hashing a password", move || {
             let done = work();
             drop((turn, slot));
             done
-        });
-        done.await.map_err(|error| Fault::Internal(format!("hashing a password was interrupted: {error}")))
+        })
+        .await
     }
 }
 
 /// Hashes a password with a fresh salt.
-pub(crate) async fn hash(forge: &Forge, password: String) -> Result<String, Fault> {
+pub(crate) async fn hash(forge: &Forge, password: Redacted<String>) -> Result<Redacted<String>, Fault> {
     let cost = Hashing::of(forge).cost;
-    let hash = move || cost.argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string());
+    let hash = move || cost.argon2().hash_password(password.expose().as_bytes()).map(|hash| hash.to_string().into());
     let hashed = Hashing::of(forge).run(hash).await?;
     hashed.map_err(|error| Fault::Internal(format!("hashing a password failed: {error}")))
 }
 
 /// Whether the password matches the hash. A damaged hash matches nothing, and a missing hash costs the same time.
-pub(crate) async fn verify(forge: &Forge, password: String, hash: Option<String>) -> Result<bool, Fault> {
-    let hash = hash.unwrap_or_else(|| Hashing::of(forge).cost.nobodys().to_owned());
-    Hashing::of(forge).run(move || matches(&password, &hash)).await
+pub(crate) async fn verify(
+    forge: &Forge,
+    password: Redacted<String>,
+    hash: Option<Redacted<String>>,
+) -> Result<bool, Fault> {
+    let hash = hash.unwrap_or_else(|| Hashing::of(forge).cost.nobodys().into());
+    Hashing::of(forge).run(move || matches(password.expose(), hash.expose())).await
 }
 
 fn matches(password: &str, hash: &str) -> bool {

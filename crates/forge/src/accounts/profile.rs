@@ -2,6 +2,7 @@
 
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::InputError;
 use abide_core::account::{InvalidProfile, ProfileField};
 use abide_core::policy::DenyCode;
 use abide_macros::boxed;
@@ -29,11 +30,10 @@ pub enum ProfileError {
     Access(#[from] Access),
 }
 
-impl ProfileError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ProfileError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Access(_) => None,
         }
     }

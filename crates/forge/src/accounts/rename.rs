@@ -8,7 +8,7 @@ use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::{Fault, Forge};
 use abide_core::event::{Payload, Publicity, UserRenamed};
 use abide_core::names::InvalidName;
-use abide_core::{UserId, UserName};
+use abide_core::{InputError, UserId, UserName};
 use abide_macros::boxed;
 use abide_store::accounts::{user_merge, user_redirects, users};
 use abide_store::{StoreError, Tx};
@@ -22,29 +22,24 @@ pub enum RenameError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The account has this name already.
-    #[error("name: the account already has this name")]
+    #[error("the account already has this name")]
     Same,
     /// The account has a name already; changing it needs the password.
-    #[error("name: this account already has a user name; change it in the account settings")]
+    #[error("this account already has a user name; change it in the account settings")]
     Named,
     /// The account has reached its limit of old names.
-    #[error(
-        "name: this account has {0} old names, the limit; reuse one of them, or ask an administrator to release one"
-    )]
+    #[error("this account has {0} old names, the limit; reuse one of them, or ask an administrator to release one")]
     TooMany(i64),
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl RenameError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for RenameError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Same | Self::Named | Self::TooMany(_) => Some("name"),
             Self::Confirm(error) => error.field(),
             Self::Fault(_) => None,

@@ -8,9 +8,11 @@ use super::new_account::FieldError;
 use super::one_time::{self, OneTime};
 use super::password;
 use crate::emit::Who;
-use crate::jobs::{self, Kind};
+use crate::jobs::{self, Job, Kind};
 use crate::mail::{self, letters};
+use crate::sealed::SealedPayload;
 use crate::{Fault, Forge, sealed, throttle};
+use abide_core::InputError;
 use abide_core::account::{EmailAddress, password_fits};
 use abide_macros::boxed;
 use abide_store::accounts::links::{self, NewLink, Purpose};
@@ -33,19 +35,16 @@ pub enum ResetError {
     /// The link does not work.
     #[error("this link was already used or has expired; request a new one")]
     Link,
-    /// Too many requests.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl ResetError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for ResetError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Link | Self::Throttled { .. } | Self::Fault(_) => None,
         }
     }
@@ -66,7 +65,7 @@ pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), R
     // The identifier is signed, so that the throttle table does not list addresses.
     let counted = hex::encode(&sealed::sign(forge, PURPOSE, emails::fold(address.as_str()).as_bytes())[..16]);
     let by_address = (throttle::limit(BY_ADDRESS, settings.reset.by_email()), counted);
-    let payload = sealed::seal_payload(forge, PURPOSE, address.as_str().as_bytes());
+    let payload = SealedPayload::new(forge, PURPOSE, address.as_str().as_bytes());
     let waits: Option<Duration> = forge
         .store()
         .write((by_network, by_address, payload), |tx, (by_network, by_address, payload)| {
@@ -76,7 +75,7 @@ pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), R
                         return Ok::<_, ResetError>(Some(wait));
                     }
                 }
-                jobs::enqueue(tx, Kind::AccountReset, payload.clone(), None).await?;
+                jobs::enqueue(tx, Kind::AccountReset, payload, None).await?;
                 Ok(None)
             })
         })
@@ -88,8 +87,10 @@ pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), R
 }
 
 /// Runs the job: sends the link, if the address belongs to an account and is trusted to be its owner's.
-pub(crate) async fn answer(forge: &Forge, payload: &serde_json::Value) -> Result<(), Fault> {
-    let address = sealed::open_payload(forge, PURPOSE, payload).and_then(|bytes| String::from_utf8(bytes).ok());
+pub(crate) async fn answer(forge: &Forge, job: &Job) -> Result<(), Fault> {
+    let payload: Option<SealedPayload> = jobs::payload(job);
+    let address =
+        payload.and_then(|payload| payload.open(forge, PURPOSE)).and_then(|bytes| String::from_utf8(bytes).ok());
     let Some(address) = address else { return Ok(()) };
     let unit = (forge.clone(), address, OneTime::new(forge));
     forge
@@ -138,7 +139,7 @@ pub async fn set(forge: &Forge, ip: Option<IpAddr>, token: &str, new: String) ->
     if !password_fits(&new) {
         return Err(FieldError::PasswordLength.into());
     }
-    let hash = password::hash(forge, new).await?;
+    let hash = password::hash(forge, new.into()).await?;
     let unit = (forge.clone(), one_time::hash(token), hash, ip);
     forge
         .store()

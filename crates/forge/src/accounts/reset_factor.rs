@@ -1,10 +1,10 @@
 //! Turns off a lost second factor, by a site admin or by the operator. The password is still needed to log in, every
 //! session ends, and a mail notifies the account.
 
-use super::admin::{self, AdminError};
+use super::admin::AdminError;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::{Access, Caller, Forge};
+use crate::{Access, By, Caller, Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::{AdminRefusal, may_reset_factor};
 use abide_core::policy::SiteAdmin;
@@ -15,8 +15,7 @@ use serde_json::json;
 
 /// Whether an account has a second factor, for site admins.
 #[boxed]
-pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool, Access> {
-    admin::ensure(caller)?;
+pub async fn is_on(forge: &Forge, _: &By, user: UserId) -> Result<bool, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, user).await?;
     Ok(found.is_some_and(|totp| totp.confirmed_at.is_some()))
 }
@@ -24,7 +23,7 @@ pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool,
 /// Turns off the second factor of another account, for site admins.
 #[boxed]
 pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
-    let admin = admin::ensure(caller)?;
+    let admin = caller.ensure_admin()?;
     may_reset_factor(admin.id(), user)?;
     reset(forge, Some(admin), user, Who::from(caller)).await
 }

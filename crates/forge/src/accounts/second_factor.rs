@@ -49,7 +49,7 @@ pub(super) async fn use_up(tx: &mut Tx, forge: &Forge, user: UserId, code: &str)
     let Some(found) = totp::lock(tx, user).await?.filter(|totp| totp.confirmed_at.is_some()) else {
         return Ok(false);
     };
-    let generator = built(generator(forge, user, &found.secret)?)?;
+    let generator = built(generator(forge, user, found.secret.expose())?)?;
     if let Some(step) = step_of(&generator, code, tx.now()) {
         return Ok(totp::advance(tx, user, step).await?);
     }

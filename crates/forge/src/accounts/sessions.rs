@@ -4,7 +4,7 @@ use super::one_time::{self, OneTime};
 use crate::context::standing::Standing;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge, sealed};
-use abide_core::{Timestamp, UserId};
+use abide_core::{Redacted, Timestamp, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::sessions::{self, NewSession};
 use abide_store::accounts::users::User;
@@ -23,8 +23,8 @@ const AGENT_LEN: usize = 200;
 const CSRF: &str = "csrf token";
 
 /// Session cookie. Sent once, to the browser.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Cookie(pub String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cookie(pub Redacted<String>);
 
 /// A logged-in user.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl Opening {
 
     pub(super) async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
         let new = NewSession {
-            hash: self.secret.hash,
+            hash: self.secret.hash.into(),
             user_id: self.user,
             ip: self.ip.clone(),
             agent: self.agent.clone(),
@@ -110,13 +110,13 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
     let Some((session, user)) = found else { return Ok(None) };
     let prolonged = now.since(session.last_seen_at) > LAST_SEEN_PRECISION;
     if prolonged {
-        note_use(forge, session.hash.clone(), ip, now);
+        note_use(forge, session.hash.expose().clone(), ip, now);
     }
-    let caller = Caller { standing: Standing::Session(hash), ..Caller::of(user.actor(), ip) };
+    let caller = Caller { standing: Standing::Session(hash.into()), ..Caller::of(user.actor(), ip) };
     Ok(Some(Viewer {
         user,
         caller,
-        session_id: hex::encode(session.hash),
+        session_id: hex::encode(session.hash.expose()),
         since: session.created_at,
         confirmed_at: session.confirmed_at,
         prolonged,
@@ -209,7 +209,7 @@ pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault>
     let (now, keep) = (forge.clock().now(), forge.settings().session.per_user);
     let all = sessions::of_user(&mut *forge.store().read().await?, viewer.user.id, now, keep).await?;
     let shown = all.into_iter().map(|session| {
-        let id = hex::encode(&session.hash);
+        let id = hex::encode(session.hash.expose());
         Session {
             current: id == viewer.session_id,
             id,

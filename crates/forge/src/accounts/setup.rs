@@ -3,7 +3,7 @@
 use super::new_account::{self, Draft, FieldError};
 use super::one_time::{self, OneTime};
 use crate::{Fault, Forge};
-use abide_core::UserId;
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, NewLink, Purpose};
@@ -23,16 +23,14 @@ pub enum SetUpError {
     /// An administrator exists already.
     #[error("this site already has an administrator; add another with `abide user add --admin`")]
     Done,
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl SetUpError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for SetUpError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Link | Self::Done | Self::Fault(_) => None,
         }
     }
@@ -92,7 +90,7 @@ pub async fn set_up(
     if !is_open(forge, token).await? {
         return Err(SetUpError::Link);
     }
-    let new = Draft::new(name, email, password)?.hashed(forge, true).await?;
+    let new = Draft::new(name, email, password.into())?.hashed(forge, true).await?;
     let unit = (new, one_time::hash(token), ip.map(|ip| ip.to_string()));
     forge.store().write(unit, |tx, (new, hash, ip)| Box::pin(write(tx, new, hash, ip.as_deref()))).await
 }

@@ -4,7 +4,7 @@ use super::new_account::{self, Draft, FieldError};
 use super::{invites, one_time, verify};
 use crate::disk::{self, Writer};
 use crate::{Fault, Forge, throttle};
-use abide_core::UserId;
+use abide_core::{InputError, Redacted, UserId};
 use abide_macros::boxed;
 use abide_store::accounts::emails;
 use abide_store::accounts::links::{self, Purpose};
@@ -18,15 +18,13 @@ pub use abide_core::account::SignUpMode;
 pub(super) const SCOPE: &str = "signup:ip";
 
 /// Input of a new account.
+#[derive(Debug)]
 pub struct Request {
-    /// As typed.
     pub name: String,
-    /// As typed.
     pub email: String,
-    /// As typed.
-    pub password: String,
+    pub password: Redacted<String>,
     /// The part after `/invite/` in the invitation link.
-    pub invite: Option<String>,
+    pub invite: Option<Redacted<String>>,
 }
 
 /// Why the account was not created.
@@ -39,21 +37,19 @@ pub enum SignUpError {
     #[error("sign-up is closed; ask the site administrator for an account")]
     Closed,
     /// An invitation is needed, and this one is missing or no longer works.
-    #[error("invite: this invitation was used, cancelled or has expired; ask for a new one")]
+    #[error("this invitation was used, cancelled or has expired; ask for a new one")]
     Invite,
     /// Too many sign-ups from one network.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl SignUpError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for SignUpError {
+    fn field(&self) -> Option<&'static str> {
         match self {
-            Self::Field(error) => Some(error.field()),
+            Self::Field(error) => error.field(),
             Self::Invite => Some("invite"),
             Self::Closed | Self::Throttled { .. } | Self::Fault(_) => None,
         }
@@ -69,7 +65,7 @@ impl From<StoreError> for SignUpError {
 /// Creates an account and sends the verification mail. The account can be used at once.
 #[boxed]
 pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Result<UserId, SignUpError> {
-    let invite = match (forge.settings().signup.mode, &request.invite) {
+    let invite = match (forge.settings().signup.mode, request.invite.as_ref().map(Redacted::expose)) {
         (SignUpMode::Closed, _) => return Err(SignUpError::Closed),
         (_, Some(invite)) if invites::is_open(forge, invite).await? => Some(one_time::hash(invite)),
         (SignUpMode::Invite, _) => return Err(SignUpError::Invite),

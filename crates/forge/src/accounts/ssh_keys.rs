@@ -2,7 +2,7 @@
 
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
-use abide_core::UserId;
+use abide_core::{InputError, UserId};
 use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::ssh_keys::{self, NewSshKey, SshKey};
@@ -15,30 +15,26 @@ use ssh_key::{HashAlg, PublicKey};
 #[derive(Debug, thiserror::Error)]
 pub enum AddKeyError {
     /// Not a public key line.
-    #[error(
-        "key: a public key is needed, the content of a .pub file such as ssh-ed25519 AAAA…; never send a private key"
-    )]
+    #[error("a public key is needed, the content of a .pub file such as ssh-ed25519 AAAA…; never send a private key")]
     Malformed,
     /// The algorithm is too weak or unknown.
-    #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; create one with ssh-keygen -t ed25519")]
+    #[error("use ed25519, ecdsa, or rsa with at least 2048 bits; create one with ssh-keygen -t ed25519")]
     Weak,
     /// The title breaks a rule.
-    #[error("title: must have at most 200 characters and no control characters")]
+    #[error("must have at most 200 characters and no control characters")]
     Title,
     /// An account has this key already.
-    #[error("key: this key is already in use")]
+    #[error("this key is already in use")]
     Taken,
     /// The account has reached its key limit.
-    #[error("key: an account can have at most {0} keys; remove one first")]
+    #[error("an account can have at most {0} keys; remove one first")]
     TooMany(i64),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl AddKeyError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for AddKeyError {
+    fn field(&self) -> Option<&'static str> {
         match self {
             Self::Malformed | Self::Weak | Self::Taken | Self::TooMany(_) => Some("key"),
             Self::Title => Some("title"),

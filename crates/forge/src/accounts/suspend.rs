@@ -61,7 +61,7 @@ pub async fn set_password(forge: &Forge, user: UserId, typed: String) -> Result<
     if !password_fits(&typed) {
         return Ok(false);
     }
-    let hash = password::hash(forge, typed).await?;
+    let hash = password::hash(forge, typed.into()).await?;
     let unit = Change { forge: forge.clone(), user, hash, who: Who::default(), keep: Vec::new() };
     let changed: Result<(), Fault> = forge
         .store()

@@ -32,7 +32,7 @@ pub(super) fn issue(forge: &Forge, user: &User) -> String {
 
 /// The signed message; it includes the password hash.
 fn message(user: &User, expires_at: Timestamp) -> Vec<u8> {
-    let hash = user.password_hash.as_deref().unwrap_or_default();
+    let hash = user.password_hash.as_ref().map_or("", |hash| hash.expose().as_str());
     [&user.id.get().to_be_bytes()[..], &expires_at.micros().to_be_bytes(), hash.as_bytes()].concat()
 }
 

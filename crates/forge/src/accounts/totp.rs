@@ -6,6 +6,7 @@ use super::sessions::Viewer;
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
+use abide_core::InputError;
 use abide_macros::boxed;
 use abide_store::StoreError;
 use abide_store::accounts::totp;
@@ -32,20 +33,16 @@ pub enum TotpError {
     /// It is off, or the set-up was not begun.
     #[error("two-factor authentication is not set up; start with the QR code")]
     Off,
-    /// The code is wrong.
-    #[error("code: wrong code; check your phone's clock")]
+    #[error("wrong code; check your phone's clock")]
     Code,
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl TotpError {
-    /// The form field with the error.
-    pub fn field(&self) -> Option<&'static str> {
+impl InputError for TotpError {
+    fn field(&self) -> Option<&'static str> {
         match self {
             Self::Code => Some("code"),
             Self::Confirm(error) => error.field(),
@@ -95,7 +92,7 @@ pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpErro
 pub async fn pending(forge: &Forge, viewer: &Viewer) -> Result<Option<Enrolment>, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
     let waiting = found.filter(|totp| totp.confirmed_at.is_none());
-    waiting.map(|totp| enrolment(forge, viewer, &totp.secret)).transpose()
+    waiting.map(|totp| enrolment(forge, viewer, totp.secret.expose())).transpose()
 }
 
 fn enrolment(forge: &Forge, viewer: &Viewer, sealed: &[u8]) -> Result<Enrolment, Fault> {
@@ -147,7 +144,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<S
                 if found.confirmed_at.is_some() {
                     return Err(TotpError::On);
                 }
-                let generator = factor::built(factor::generator(forge, *user, &found.secret)?)?;
+                let generator = factor::built(factor::generator(forge, *user, found.secret.expose())?)?;
                 let step = factor::step_of(&generator, code, tx.now()).ok_or(TotpError::Code)?;
                 totp::confirm(tx, *user, step).await?;
                 totp::set_codes(tx, *user, hashes).await?;

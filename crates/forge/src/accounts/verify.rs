@@ -78,10 +78,8 @@ pub enum ResendError {
     /// The address is verified already.
     #[error("this address is already verified")]
     Verified,
-    /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

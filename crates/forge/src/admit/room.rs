@@ -3,9 +3,9 @@
 //! An event without room waits for a while. The events of one network wait for each other, outside the queue of all, so a
 //! network that sends more than its share keeps nobody else waiting.
 
+use crate::queues::{NetworkQueues, NetworkSlot};
 use abide_core::admission::{Network, share_of_one};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -19,13 +19,13 @@ pub(super) struct Room {
     all: Arc<Semaphore>,
     units: usize,
     of_one: usize,
-    networks: Mutex<HashMap<Option<Network>, Weak<Semaphore>>>,
+    networks: NetworkQueues,
 }
 
 /// Room of one event, until it is dropped.
 pub(super) struct Held {
     _all: OwnedSemaphorePermit,
-    _own: OwnedSemaphorePermit,
+    _own: NetworkSlot,
 }
 
 impl Room {
@@ -33,7 +33,7 @@ impl Room {
     pub(super) fn new(bytes: usize) -> Self {
         let units = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS);
         let of_one = share_of_one(units, units / 4);
-        Self { all: Arc::new(Semaphore::new(units)), units, of_one, networks: Mutex::default() }
+        Self { all: Arc::new(Semaphore::new(units)), units, of_one, networks: NetworkQueues::new(of_one) }
     }
 
     /// Waits for room for an event of so many bytes. One that is larger than the share of its network takes all of that.
@@ -44,25 +44,12 @@ impl Room {
 
     async fn take_within(&self, network: Option<Network>, bytes: usize, wait: Duration) -> Option<Held> {
         let units = u32::try_from((1 + bytes / UNIT).min(self.of_one)).unwrap_or(u32::MAX);
-        let own = self.of(network);
         let taking = async {
-            let own = own.acquire_many_owned(units).await.ok()?;
+            let own = self.networks.enter_many(network, units).await;
             let all = self.all.clone().acquire_many_owned(units).await.ok()?;
             Some(Held { _all: all, _own: own })
         };
         tokio::time::timeout(wait, taking).await.ok().flatten()
-    }
-
-    fn of(&self, network: Option<Network>) -> Arc<Semaphore> {
-        let mut networks = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = networks.get(&network).and_then(Weak::upgrade) {
-            return own;
-        }
-        // Networks without events under way are forgotten: there are no more of the others than connections.
-        networks.retain(|_, own| own.strong_count() > 0);
-        let own = Arc::new(Semaphore::new(self.of_one));
-        networks.insert(network, Arc::downgrade(&own));
-        own
     }
 
     /// Bytes in use.
@@ -97,7 +84,7 @@ mod tests {
         drop((held, large));
         assert_eq!(room.used(), 0);
         drop(room.take_within(network(3), 0, now).await);
-        assert_eq!(room.networks.lock().unwrap().len(), 1, "networks without events are forgotten");
+        assert_eq!(room.networks.networks(), 0, "networks without events are forgotten");
     }
 
     #[tokio::test]

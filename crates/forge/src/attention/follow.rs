@@ -1,4 +1,4 @@
-//! Following people: what they do comes up on one's own pages.
+//! Follows: the public events of a followed account appear in the follower's feed.
 
 use super::{AttentionError, Part, Person, count};
 use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
@@ -11,13 +11,13 @@ use abide_store::Tx;
 use abide_store::accounts::users::{self, User};
 use abide_store::attention::follows;
 
-/// Follows someone. `true` if the caller did not before.
+/// Follows an account. `true` if the caller did not follow it before.
 #[boxed]
 pub async fn follow(forge: &Forge, caller: &Caller, user: &User) -> Result<bool, AttentionError> {
     change(forge, caller, user, true).await
 }
 
-/// Follows someone no more. `true` if the caller did before.
+/// Unfollows an account. `true` if the caller followed it.
 #[boxed]
 pub async fn unfollow(forge: &Forge, caller: &Caller, user: &User) -> Result<bool, AttentionError> {
     change(forge, caller, user, false).await
@@ -73,7 +73,7 @@ pub async fn follows(forge: &Forge, follower: UserId, followed: UserId) -> Resul
     Ok(follows::has(&mut *forge.store().read().await?, follower, followed).await?)
 }
 
-/// Who follows an account, the latest first.
+/// Followers of an account, latest first.
 pub async fn followers(forge: &Forge, user: UserId, part: impl Into<Part>) -> Result<Vec<Person>, Fault> {
     Ok(follows::followers(&mut *forge.store().read().await?, user, part.into()).await?)
 }
@@ -83,7 +83,7 @@ pub async fn following(forge: &Forge, user: UserId, part: impl Into<Part>) -> Re
     Ok(follows::following(&mut *forge.store().read().await?, user, part.into()).await?)
 }
 
-/// How many follow an account, and how many it follows.
+/// Number of followers of an account, and of accounts that it follows.
 #[boxed]
 pub async fn counts(forge: &Forge, user: UserId) -> Result<(i64, i64), Fault> {
     Ok(follows::counts(&mut *forge.store().read().await?, user).await?)

@@ -1,7 +1,7 @@
 //! Stars, watches and follows: [`star`], [`watch`], [`follow`].
 //!
-//! Each changes rows of the caller's own, so it needs a login and read access, and nothing of the repository changes but
-//! its counters. A request that changes nothing emits no event, but counts against the caller's limit.
+//! Each changes only rows of the caller, and the counters of the repository, so it needs a login and read access. A request
+//! that changes nothing emits no event, but counts against the caller's limit.
 
 pub mod follow;
 pub mod star;
@@ -23,18 +23,15 @@ pub use abide_store::attention::lists::{Kept, Part, Person, SortKey};
 /// Why nothing changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AttentionError {
-    /// The caller may not, or there is no such repository or account.
+    /// The caller lacks permission, or the repository or account does not exist.
     #[error(transparent)]
     Access(#[from] Access),
-    /// Nobody follows themselves.
+    /// The caller tried to follow their own account.
     #[error("{}", FollowRefusal::Oneself)]
     Oneself,
-    /// It was done too often of late.
+    /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
-    TooOften {
-        /// How long to wait.
-        retry_after: Duration,
-    },
+    TooOften { retry_after: Duration },
 }
 
 impl From<StoreError> for AttentionError {
@@ -59,7 +56,7 @@ impl From<FollowRefusal> for AttentionError {
     }
 }
 
-/// Counts one more action of an account; fails if that is one too many.
+/// Counts an action of an account against its rate limit.
 async fn count(tx: &mut Tx, scope: &'static str, rate: Rate, user: UserId) -> Result<(), AttentionError> {
     match throttles::hit(tx, throttle::limit(scope, rate), &format!("user:{user}")).await? {
         None => Ok(()),
@@ -67,8 +64,8 @@ async fn count(tx: &mut Tx, scope: &'static str, rate: Rate, user: UserId) -> Re
     }
 }
 
-/// Writes the audit row of what someone keeps for themselves. It belongs to the account: those who administer the
-/// repository read its trail with addresses in it, and a stranger who stars it is none of theirs.
+/// Writes the audit row of a star, watch or follow. It belongs to the account, because the audit trail of a repository
+/// shows IP addresses to its admins, and they need not know those of people who star it.
 async fn audit_own(tx: &mut Tx, who: &Who, action: AuditAction, repo: &Repo, extra: Json) -> Result<(), StoreError> {
     let mut meta = json!({ "repo_id": repo.id.get(), "slug": repo.slug() });
     if let (Json::Object(meta), Json::Object(extra)) = (&mut meta, extra) {
@@ -77,7 +74,7 @@ async fn audit_own(tx: &mut Tx, who: &Who, action: AuditAction, repo: &Repo, ext
     audit_account(tx, who, action, meta).await
 }
 
-/// The account that the policy has let through.
+/// Account of a caller that the policy has admitted.
 fn account(user: Option<UserId>) -> Result<UserId, AttentionError> {
     user.ok_or_else(|| Access::Denied(DenyCode::LoginRequired).into())
 }

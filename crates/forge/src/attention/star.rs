@@ -1,4 +1,4 @@
-//! Stars: starring, taking a star back, who stars what.
+//! Stars: star, unstar, and lists of them.
 
 use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
 use crate::emit::{AuditAction, Subject, Who, emit};
@@ -23,7 +23,7 @@ pub async fn star(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, A
     change(forge, caller, repo, true).await
 }
 
-/// Takes a star back. `true` if there was one.
+/// Removes a star. `true` if there was one.
 #[boxed]
 pub async fn unstar(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, AttentionError> {
     change(forge, caller, repo, false).await
@@ -77,7 +77,7 @@ pub async fn starred_among(forge: &Forge, caller: &Caller, repos: &[RepoId]) -> 
     }
 }
 
-/// Who stars a repository that was opened, the latest first. How many they are is in its row.
+/// Accounts that star an opened repository, latest first. Its row has their number.
 pub async fn stargazers(forge: &Forge, repo: &Repo, part: impl Into<Part>) -> Result<Vec<Person>, Fault> {
     Ok(stars::of_repo(&mut *forge.store().read().await?, repo.id, part.into()).await?)
 }
@@ -97,11 +97,10 @@ pub async fn of_user(
 pub struct Query {
     /// The name, the owner's name or the description contains it; empty: everything.
     pub text: String,
-    /// In which order.
     pub order: StarOrder,
 }
 
-/// As [`of_user`], looking for text and in another order. Looks as far as a search does.
+/// As [`of_user`], with a search text and a sort order, within the limits of a search.
 #[boxed]
 pub async fn find_of_user(
     forge: &Forge,

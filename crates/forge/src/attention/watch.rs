@@ -1,4 +1,4 @@
-//! Watches: a user's level of notifications of a repository.
+//! Watches: a user's notification level for a repository.
 
 use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
 use crate::emit::{AuditAction, Who};
@@ -21,7 +21,7 @@ pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, level: WatchLevel)
     change(forge, caller, repo, Some(level)).await
 }
 
-/// Takes the choice back. `true` if there was one.
+/// Removes the chosen level. `true` if there was one.
 #[boxed]
 pub async fn clear(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, AttentionError> {
     change(forge, caller, repo, None).await
@@ -45,7 +45,7 @@ async fn change(
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
 }
 
-/// A choice is the chooser's own affair, so the log that others read says nothing of it.
+/// The level is private, so no event is emitted.
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
     let repo = open_locked(tx, &unit.caller, unit.repo, Action::WatchSet).await?;
     let user = account(unit.caller.user_id())?;
@@ -76,7 +76,7 @@ pub async fn choices_among(
     }
 }
 
-/// Watch level of the caller for a repository; `None` if they chose none.
+/// Watch level that the caller chose for a repository, if any.
 #[boxed]
 pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Choice>, Fault> {
     match caller.user_id() {
@@ -85,13 +85,13 @@ pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Optio
     }
 }
 
-/// The level that holds for an account, whether or not they chose one.
+/// Effective watch level of an account: chosen or default.
 #[boxed]
 pub async fn current_level(forge: &Forge, user: UserId, repo: RepoId) -> Result<WatchLevel, Fault> {
     Ok(watches::current_level(&mut *forge.store().read().await?, user, repo).await?)
 }
 
-/// Who watches a repository, the latest first, for those who administer it. How many they are is in its row.
+/// Watchers of a repository, latest first, for its admins. Its row has their number.
 pub async fn watchers(
     forge: &Forge,
     caller: &Caller,
@@ -117,8 +117,8 @@ pub(crate) async fn on_ownership(tx: &mut Tx, user: UserId, repo: RepoId) -> Res
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
-/// Repositories that were someone's before anybody read their notifications: those of a key that gets a name, or is linked
-/// to an account. As [`on_ownership`].
+/// As [`on_ownership`], for the repositories of a key that gets a username or is linked to an account: until then, nobody
+/// read its notifications.
 pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId]) -> Result<(), StoreError> {
     for &repo in repos {
         on_ownership(tx, user, repo).await?;
@@ -131,8 +131,8 @@ pub async fn on_collaborator(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
-/// Someone takes part in a thread, was mentioned in one or is asked to review: they watch at the level participating, unless
-/// they have chosen otherwise. To be called in the transaction of whatever involves them.
+/// Sets the level participating for an account that takes part in a thread, is mentioned or is asked for a review, unless
+/// it chose a level. Call it in the transaction of the involvement.
 pub async fn on_involvement(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::Participating).await.map(drop)
 }

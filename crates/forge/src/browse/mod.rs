@@ -48,12 +48,12 @@ pub struct Browser {
     forge: Forge,
     pub repo: Repo,
     refs: Refs,
-    /// For what has a slot.
+    /// For reads that hold a slot.
     reader: Reader,
-    /// For what has none.
+    /// For small reads without a slot.
     small: Reader,
     client: Client,
-    /// The credential of whoever reads, for what goes on after the answer has begun.
+    /// The caller's credential, which a long response checks again.
     standing: Standing,
 }
 

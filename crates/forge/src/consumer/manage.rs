@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::emit::{AuditAction, Who, audit_account};
-use crate::{Access, Caller, Fault, Forge};
+use crate::{Access, By, Fault, Forge};
 use abide_macros::boxed;
 use abide_store::{StoreError, Tx, consumers, events};
 use serde_json::json;
@@ -27,7 +27,6 @@ pub enum SettleError {
     /// It was not set aside, or is already settled.
     #[error("event {seq} is not a failed event of {consumer}; `abide events failures` lists failed events")]
     NotSetAside { consumer: String, seq: i64 },
-    /// It failed again.
     #[error("the event failed again: {0}")]
     Again(String),
     /// The caller lacks permission, or an internal failure.
@@ -43,45 +42,28 @@ impl From<StoreError> for SettleError {
 
 /// State of each consumer.
 #[boxed]
-pub async fn status(forge: &Forge) -> Result<Vec<Progress>, Fault> {
+pub async fn status(forge: &Forge, _: &By) -> Result<Vec<Progress>, Fault> {
     Ok(consumers::all(&mut *forge.store().read().await?).await?)
 }
 
 /// Events set aside before a log position, latest first.
 #[boxed]
-pub async fn failures(forge: &Forge, before: i64, limit: i64) -> Result<Vec<Failure>, Fault> {
+pub async fn failures(forge: &Forge, _: &By, before: i64, limit: i64) -> Result<Vec<Failure>, Fault> {
     Ok(consumers::failures(&mut *forge.store().read().await?, before, limit).await?)
 }
 
-/// Settles an event that was set aside, as the operator.
+/// Settles an event that was set aside.
 #[boxed]
-pub async fn settle(forge: &Forge, consumers: &[Shared], what: (&str, i64), how: Settle) -> Result<(), SettleError> {
-    settle_as(forge, Who::default(), consumers, what, how).await
-}
-
-/// As [`settle`], by a site admin.
-#[boxed]
-pub async fn settle_by_admin(
+pub async fn settle(
     forge: &Forge,
-    caller: &Caller,
-    consumers: &[Shared],
-    what: (&str, i64),
-    how: Settle,
-) -> Result<(), SettleError> {
-    caller.ensure_admin()?;
-    settle_as(forge, Who::from(caller), consumers, what, how).await
-}
-
-async fn settle_as(
-    forge: &Forge,
-    who: Who,
+    by: &By,
     consumers: &[Shared],
     (name, seq): (&str, i64),
     how: Settle,
 ) -> Result<(), SettleError> {
     let consumer = consumers.iter().find(|consumer| consumer.name() == name);
     let consumer = consumer.cloned().ok_or_else(|| SettleError::NoConsumer(name.to_owned()))?;
-    let unit = Unit { consumer, forge: forge.clone(), seq, how, who };
+    let unit = Unit { consumer, forge: forge.clone(), seq, how, who: Who::from(by) };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
 }
 

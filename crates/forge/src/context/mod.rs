@@ -2,6 +2,7 @@
 //! *part*: `compose.rs` makes every part together with the forge, and the module that owns it reads it with
 //! [`Forge::part`].
 
+mod by;
 mod parts;
 pub mod standing;
 
@@ -10,7 +11,7 @@ use abide_core::patience::Patience;
 use abide_core::policy::{self, Actor, SiteAdmin};
 use abide_core::repo::Visibility;
 use abide_core::scope::{Scope, Scopes};
-use abide_core::{Clock, Random, UserId};
+use abide_core::{Clock, Random, Redacted, UserId};
 use abide_git::slots::Pool;
 use abide_git::{Client, Git, GitError, Layout, PoolSlot};
 use abide_outbound::{Gate, SystemResolver};
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
+pub use by::By;
 pub(crate) use parts::Parts;
 use standing::Standing;
 
@@ -42,7 +44,7 @@ struct Inner {
     random: Arc<dyn Random>,
     settings: Settings,
     node: Node,
-    key: [u8; 32],
+    key: Redacted<[u8; 32]>,
     searches: Pool,
     tasks: TaskTracker,
     lease_freed: Notify,
@@ -59,7 +61,7 @@ pub(crate) struct Base {
     pub random: Arc<dyn Random>,
     pub settings: Settings,
     pub node: Node,
-    pub key: [u8; 32],
+    pub key: Redacted<[u8; 32]>,
 }
 
 impl Forge {
@@ -91,27 +93,22 @@ impl Forge {
         self.inner.parts.get()
     }
 
-    /// The database.
     pub(crate) fn store(&self) -> &Store {
         &self.inner.store
     }
 
-    /// The git binary.
     pub(crate) fn git(&self) -> &Git {
         &self.inner.git
     }
 
-    /// Where repositories are on disk.
     pub(crate) fn layout(&self) -> &Layout {
         &self.inner.layout
     }
 
-    /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         self.inner.store.clock()
     }
 
-    /// Randomness.
     pub(crate) fn random(&self) -> &dyn Random {
         &*self.inner.random
     }
@@ -123,23 +120,22 @@ impl Forge {
         hex::encode(bytes)
     }
 
-    /// Limits and intervals.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
     }
 
-    /// How slowly a git client may send and take bytes.
+    /// Minimum rates of git clients.
     pub(crate) fn patience(&self) -> Patience {
         Patience::new(self.inner.settings.git.idle_timeout, self.inner.settings.git.min_rate)
     }
 
-    /// This process among others that share the database.
+    /// This process, one of several that may share the database.
     pub(crate) fn node(&self) -> &Node {
         &self.inner.node
     }
 
     /// The installation's secret.
-    pub(crate) fn key(&self) -> &[u8; 32] {
+    pub(crate) fn key(&self) -> &Redacted<[u8; 32]> {
         &self.inner.key
     }
 
@@ -148,7 +144,7 @@ impl Forge {
         self.inner.searches.enter(client, SEARCH_QUEUE).await
     }
 
-    /// Work that must reach its end even if the client goes away, and that shutdown waits for.
+    /// Tasks that continue if their client disconnects, and that shutdown waits for.
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.inner.tasks
     }
@@ -158,17 +154,17 @@ impl Forge {
         &self.inner.lease_freed
     }
 
-    /// Counts the times that this process numbered events. A hint for readers of the log: others do so too.
+    /// Counts the times that this process numbered events. A hint for readers of the log, because other nodes number too.
     pub(crate) fn numbered(&self) -> &watch::Sender<u64> {
         &self.inner.numbered
     }
 
-    /// The only way out.
+    /// Guard of all outbound requests.
     pub(crate) fn gate(&self) -> &Gate {
         &self.inner.gate
     }
 
-    /// Waits for the work that must reach its end, then closes the database.
+    /// Waits for the tracked tasks, then closes the database.
     pub async fn close(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -176,26 +172,24 @@ impl Forge {
     }
 }
 
-/// Who asks for something, and from where.
+/// The requester, with credential and address.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who.
     pub actor: Actor,
     /// Scopes of the caller's token; `None` where no token is involved (SSH key, command line).
     pub scopes: Option<Scopes>,
-    /// From where.
     pub ip: Option<IpAddr>,
-    /// The credential, for work that outlives the moment in which it was looked at.
+    /// The credential, for long work that checks it again.
     pub standing: Standing,
 }
 
 impl Caller {
-    /// Someone of whom only the account is known, without the limits of a token.
+    /// An account without a known credential, and without the limits of a token.
     pub fn of(actor: Actor, ip: Option<IpAddr>) -> Self {
         Self { standing: Standing::of(&actor), actor, scopes: None, ip }
     }
 
-    /// Nobody in particular.
+    /// A client without an account.
     pub fn anonymous(ip: Option<IpAddr>) -> Self {
         Self::of(Actor::Anonymous, ip)
     }
@@ -210,8 +204,7 @@ impl Caller {
         self.actor.user_id()
     }
 
-    /// Fails if the caller came with a token that is not made for this. Asked before anything is looked up, so that
-    /// the answer reveals nothing.
+    /// Fails if the caller's token lacks the scope. Checked before any lookup, so that the answer reveals nothing.
     pub fn ensure_scope(&self, needed: Scope) -> Result<(), Access> {
         match &self.scopes {
             Some(scopes) if !scopes.allow(needed) => Err(Access::Scope(needed)),
@@ -233,7 +226,7 @@ impl Caller {
         }
     }
 
-    /// Whether the caller's token, if they came with one, knows of repositories of that visibility.
+    /// Whether the caller's token, if any, reaches repositories of this visibility.
     pub(crate) fn reaches(&self, visibility: Visibility) -> bool {
         self.scopes.as_ref().is_none_or(|scopes| scopes.reach(visibility))
     }

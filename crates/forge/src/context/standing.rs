@@ -3,9 +3,9 @@
 
 use super::Forge;
 use crate::{Fault, secret};
-use abide_core::UserId;
 use abide_core::policy::Actor;
 use abide_core::time::Timestamp;
+use abide_core::{Redacted, UserId};
 use abide_nostr::{PublicKey, nip19};
 use abide_store::accounts::{sessions, ssh_keys, tokens, user_keys, users};
 use abide_store::{Conn, StoreError};
@@ -24,9 +24,9 @@ pub enum Standing {
     /// An account; the credential itself is checked elsewhere.
     Account(UserId),
     /// A token, by its hash.
-    Token([u8; 32]),
+    Token(Redacted<[u8; 32]>),
     /// A login on the pages, by the hash of its cookie.
-    Session([u8; 32]),
+    Session(Redacted<[u8; 32]>),
     /// An SSH key, by its fingerprint.
     SshKey(Arc<str>),
     /// A nostr key, and the account that it must belong to.
@@ -36,7 +36,7 @@ pub enum Standing {
 impl Standing {
     /// The standing of a token.
     pub fn token(secret: &str) -> Self {
-        Self::Token(secret::hash(secret))
+        Self::Token(secret::hash(secret).into())
     }
 
     /// The standing of a caller of whom only the account is known.
@@ -55,11 +55,11 @@ impl Standing {
         let user = match self {
             Self::Anonymous => return Ok(true),
             Self::Account(id) => users::by_id(conn, *id).await?,
-            Self::Token(hash) => match tokens::by_hash(conn, hash).await? {
+            Self::Token(hash) => match tokens::by_hash(conn, hash.expose()).await? {
                 Some(token) if token.is_live(now) => users::by_id(conn, token.user_id).await?,
                 _ => None,
             },
-            Self::Session(hash) => sessions::open(conn, hash, now).await?.map(|(_, user)| user),
+            Self::Session(hash) => sessions::open(conn, hash.expose(), now).await?.map(|(_, user)| user),
             Self::SshKey(fingerprint) => match ssh_keys::by_fingerprint(conn, fingerprint).await? {
                 Some(key) => users::by_id(conn, key.user_id).await?,
                 None => None,

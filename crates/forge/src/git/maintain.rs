@@ -14,11 +14,17 @@ use abide_store::nostr::quotas;
 use abide_store::repos::Repo;
 use abide_store::repos::pushes::{self, Push};
 use abide_store::{StoreError, Tx, repos};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Pushes between two maintenance runs.
 const EVERY: i64 = 32;
+
+/// Payload of the job.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Payload {
+    repo_id: RepoId,
+}
 
 /// Whether this push triggers maintenance: the first one, every [`EVERY`]th, and large ones.
 pub(super) fn wanted(push: &Push) -> bool {
@@ -29,7 +35,7 @@ pub(super) fn wanted(push: &Push) -> bool {
 
 /// Enqueues maintenance of a repository, once.
 pub(crate) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
-    jobs::enqueue(tx, Kind::RepoMaintain, json!({ "repo_id": repo.get() }), Some(repo.to_string())).await
+    jobs::enqueue(tx, Kind::RepoMaintain, &Payload { repo_id: repo }, Some(repo.to_string())).await
 }
 
 /// Name of the maintenance lease. Pushes continue under it, but removal of the repository waits: git recreates
@@ -124,10 +130,20 @@ async fn pack_unlocked(forge: &Forge, id: RepoId) -> Result<(), Fault> {
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
     let lacking = || JobError::Final("the payload lacks repo_id; run it for one repository".into());
-    let id = jobs::payload(job)["repo_id"].as_i64().map(RepoId::new).ok_or_else(lacking)?;
-    run(forge, id).await.map_err(|fault| match fault {
+    let Payload { repo_id } = jobs::payload(job).ok_or_else(lacking)?;
+    run(forge, repo_id).await.map_err(|fault| match fault {
         // Another run is at work, or one that died left its lock, which is removed when it is old enough.
         Fault::Git(GitError::Locked(_) | GitError::Busy { .. }) => JobError::Later(fault),
         fault => fault.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_stored_as_ever() {
+        jobs::assert_stored(&Payload { repo_id: RepoId::new(7) }, r#"{"repo_id":7}"#);
+    }
 }

@@ -17,7 +17,7 @@ use abide_store::nostr::events::tag_key;
 use abide_store::nostr::purgatory::{self, prs as pr_events};
 use abide_store::nostr::{self};
 use abide_store::{Conn, StoreError, Tx};
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Maximum number of steps of one run. Each step moves one repository to one state.
@@ -103,18 +103,22 @@ pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str)
         return Ok(());
     }
     let owner = hex::encode(key);
-    let payload = json!({ "owner": owner, "identifier": identifier });
-    jobs::enqueue(tx, jobs::Kind::GraspSettle, payload, Some(format!("{owner}:{}", tag_key('d', identifier)))).await
+    let payload = Payload { owner: owner.clone(), identifier: identifier.to_owned() };
+    jobs::enqueue(tx, jobs::Kind::GraspSettle, &payload, Some(format!("{owner}:{}", tag_key('d', identifier)))).await
 }
 
-/// Runs the job; `false` if the payload is not one of ours.
-async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
-    let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
-    let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
+/// Payload of the job.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Payload {
+    /// Public key, in hexadecimal.
+    owner: String,
+    identifier: String,
+}
+
+async fn run(forge: &Forge, owner: PublicKey, identifier: String) -> Result<(), Fault> {
     let client = client_of(forge, &owner, None).await?.waiting_at_most(JOB_WAIT);
-    settle(forge, identifier, owner, client).await?;
-    arrived::release(forge, &RepoCoordinate { owner, identifier: identifier.to_owned() }).await?;
-    Ok(true)
+    settle(forge, &identifier, owner, client).await?;
+    arrived::release(forge, &RepoCoordinate { owner, identifier }).await
 }
 
 struct Step {
@@ -183,8 +187,20 @@ async fn is_there(forge: &Forge, context: &GraspContext, known: &Announced, stat
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
-    match run(forge, &jobs::payload(job)).await? {
-        true => Ok(()),
-        false => Err(JobError::Final("the payload lacks whose repository; this job is queued by a push".into())),
+    let lacking = || JobError::Final("the payload lacks whose repository; this job is queued by a push".into());
+    let Payload { owner, identifier } = jobs::payload(job).ok_or_else(lacking)?;
+    let owner = PublicKey::from_hex(&owner).map_err(|_| lacking())?;
+    Ok(run(forge, owner, identifier).await?)
+}
+
+#[cfg(test)]
+mod payload_tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_stored_as_ever() {
+        let payload = Payload { owner: "ab".repeat(32), identifier: "tool".into() };
+        let stored = format!(r#"{{"identifier":"tool","owner":"{}"}}"#, "ab".repeat(32));
+        jobs::assert_stored(&payload, &stored);
     }
 }

@@ -30,7 +30,7 @@ use abide_store::nostr::relations::Position;
 use abide_store::nostr::{self, purgatory};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -434,12 +434,33 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Coordinate]) ->
 
 /// Queues what makes sure of it, in the transaction that serves or removes a PR event, or lets it wait because git is busy.
 pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, pr_event: &PrEvent) -> Result<(), StoreError> {
-    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload_of(event, pr_event), None).await
+    jobs::enqueue(tx, jobs::Kind::GraspSpread, &Payload::of(event, pr_event), None).await
 }
 
-fn payload_of(event: &Event, pr_event: &PrEvent) -> Json {
-    let named: Vec<String> = pr_event.repos.iter().map(Coordinate::to_string).collect();
-    json!({ "event": event.id.to_hex(), "repos": named })
+/// Payload of the job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Payload {
+    /// Gives a repository the PR events that it lacks, from this position of their list on.
+    CatchUp {
+        repo_id: RepoId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<Position>,
+    },
+    /// Spreads the commit of a PR event, or removes its ref if the event is deleted.
+    PrEvent {
+        /// Event id, in hexadecimal.
+        event: String,
+        /// Coordinates of the repositories that it names.
+        repos: Vec<String>,
+    },
+}
+
+impl Payload {
+    fn of(event: &Event, pr_event: &PrEvent) -> Self {
+        let repos = pr_event.repos.iter().map(Coordinate::to_string).collect();
+        Self::PrEvent { event: event.id.to_hex(), repos }
+    }
 }
 
 /// Queues the job that gives a repository the served PR events that name it and that it lacks. Call it in the transaction
@@ -449,7 +470,7 @@ pub(crate) async fn enqueue_for(tx: &mut Tx, repo: RepoId) -> Result<(), StoreEr
     if nostr::repos::coordinate(tx, repo).await?.is_none() {
         return Ok(());
     }
-    jobs::enqueue(tx, jobs::Kind::GraspSpread, json!({ "repo_id": repo.get() }), None).await
+    jobs::enqueue(tx, jobs::Kind::GraspSpread, &Payload::CatchUp { repo_id: repo, before: None }, None).await
 }
 
 /// Queues the PR events of one page that name a repository and that it lacks, and the job for the next page.
@@ -474,18 +495,18 @@ async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result
         if let Ok(pr_event) = PrEvent::parse(&event)
             && pr_event.commit.is_some()
         {
-            payloads.push(payload_of(&event, &pr_event));
+            payloads.push(Payload::of(&event, &pr_event));
         }
     }
     if let Some((last, _)) = page.last().filter(|_| page.len() == PAGE as usize) {
-        payloads.push(json!({ "repo_id": id.get(), "before": [last.0, last.1] }));
+        payloads.push(Payload::CatchUp { repo_id: id, before: Some(*last) });
     }
     let queued: Result<(), StoreError> = forge
         .store()
         .write(payloads, |tx, payloads| {
             Box::pin(async move {
                 for payload in payloads {
-                    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload.clone(), None).await?;
+                    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload, None).await?;
                 }
                 Ok(())
             })
@@ -494,28 +515,39 @@ async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result
     Ok(queued?)
 }
 
-/// Runs the job; `false` if the payload is not one of ours.
-async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
-    if let Some(repo) = payload["repo_id"].as_i64() {
-        let before = payload["before"][0].as_i64().zip(payload["before"][1].as_i64());
-        catch_up(forge, RepoId::new(repo), before).await?;
-        return Ok(true);
-    }
-    let id = payload["event"].as_str().and_then(|text| EventId::from_hex(text).ok());
-    let (Some(id), Some(named)) = (id, payload["repos"].as_array()) else { return Ok(false) };
-    let named: Vec<Coordinate> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();
+async fn run(forge: &Forge, id: EventId, named: &[Coordinate]) -> Result<(), Fault> {
     if nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some() {
         give(forge, &id).await?;
     } else if !pr_event::again(forge, &id).await? {
-        forget(forge, &id, &named).await?;
+        forget(forge, &id, named).await?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
-    match run(forge, &jobs::payload(job)).await? {
-        true => Ok(()),
-        false => Err(JobError::Final("the payload lacks the proposal; this job is queued with one".into())),
+    let lacking = || JobError::Final("the payload lacks the proposal; this job is queued with one".into());
+    match jobs::payload(job).ok_or_else(lacking)? {
+        Payload::CatchUp { repo_id, before } => Ok(catch_up(forge, repo_id, before).await?),
+        Payload::PrEvent { event, repos } => {
+            let id = EventId::from_hex(&event).map_err(|_| lacking())?;
+            let named: Vec<Coordinate> = repos.iter().filter_map(|text| text.parse().ok()).collect();
+            Ok(run(forge, id, &named).await?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod payload_tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_stored_as_ever() {
+        let repo_id = RepoId::new(7);
+        jobs::assert_stored(&Payload::CatchUp { repo_id, before: None }, r#"{"repo_id":7}"#);
+        jobs::assert_stored(&Payload::CatchUp { repo_id, before: Some((1, 2)) }, r#"{"before":[1,2],"repo_id":7}"#);
+        let payload = Payload::PrEvent { event: "ab".repeat(32), repos: vec!["30617:cd:tool".into()] };
+        let stored = format!(r#"{{"event":"{}","repos":["30617:cd:tool"]}}"#, "ab".repeat(32));
+        jobs::assert_stored(&payload, &stored);
     }
 }

@@ -1,4 +1,4 @@
-//! Making people responsible for an issue.
+//! Assignees of an issue.
 
 use super::IssueError;
 use super::change::Names;
@@ -15,7 +15,7 @@ use abide_store::repos::collaborators;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
-/// Makes people responsible, or no longer.
+/// Adds or removes assignees.
 pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> Result<(), IssueError> {
     if *names == Names::Add(Vec::new()) {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> 
             let unwanted = before.iter().filter(|person| wanted.iter().all(|(id, _)| *id != person.id)).collect();
             (wanted, unwanted)
         }
-        // Who is not responsible need not be made so; names that nobody has are no harm either.
+        // Removing a name that is no assignee, or no account, changes nothing.
         Names::Remove(names) => (Vec::new(), before.iter().filter(|person| is_named(person, names)).collect()),
     };
     let limit = context.settings.assignees_per_issue;

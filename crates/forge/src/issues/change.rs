@@ -1,4 +1,4 @@
-//! Changing an issue: whatever is asked for at once is written at once, or not at all.
+//! Changes an issue: one request is one transaction.
 
 use super::context::{IssueContext, Target};
 use super::{IssueError, assign, label, milestone, state, text};
@@ -13,28 +13,25 @@ use abide_store::{StoreError, Tx};
 /// Change of a set of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Names {
-    /// These, and no others.
+    /// Replaces all names.
     Set(Vec<String>),
-    /// These too.
+    /// Adds names.
     Add(Vec<String>),
-    /// Not these, each of which is there.
+    /// Removes names, each of which must be present.
     Remove(Vec<String>),
 }
 
 /// Fields to change.
 #[derive(Debug, Clone, Default)]
 pub struct Change {
-    /// In one line.
     pub title: Option<String>,
     /// Markdown.
     pub body: Option<String>,
-    /// Closed or open again, and perhaps why.
+    /// New state, with the reason for closing.
     pub state: Option<(State, Option<Reason>)>,
-    /// Names of labels.
     pub labels: Option<Names>,
-    /// Who is responsible.
     pub assignees: Option<Names>,
-    /// The number of a milestone, or none.
+    /// Number of a milestone; `None` removes it.
     pub milestone: Option<Option<i64>>,
 }
 

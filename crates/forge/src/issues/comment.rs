@@ -1,4 +1,4 @@
-//! Saying something about an issue, changing it, and taking it back.
+//! Comments of an issue: add, edit, remove.
 
 use super::IssueError;
 use super::context::{IssueContext, Target, throttle, writer};
@@ -63,7 +63,7 @@ pub async fn show(forge: &Forge, repo: &Repo, id: &str) -> Result<Comment, Issue
     found.ok_or(IssueError::NotFound("comment"))
 }
 
-/// Replaces what a comment says.
+/// Replaces the text of a comment.
 #[boxed]
 pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, id: &str, body: &str) -> Result<Comment, IssueError> {
     let comment = show(forge, repo, id).await?;
@@ -85,7 +85,7 @@ async fn rewrite(tx: &mut Tx, target: &Target, id: CommentId, body: &str) -> Res
     Ok(comments::by_id(tx, context.repo.id, id).await?.ok_or(StoreError::Missing)?)
 }
 
-/// Removes a comment for good. Returns what it was.
+/// Removes a comment permanently and returns it.
 #[boxed]
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<Comment, IssueError> {
     let comment = show(forge, repo, id).await?;

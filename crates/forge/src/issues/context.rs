@@ -32,7 +32,7 @@ pub(super) struct IssueContext {
 }
 
 impl IssueContext {
-    /// Locks the repository, which the caller may at least read, and loads the issue.
+    /// Locks the repository, which the caller must be able to read, and loads the issue.
     pub(super) async fn open(tx: &mut Tx, target: &Target) -> Result<Self, IssueError> {
         let repo = open_locked(tx, &target.caller, target.repo, Action::RepoRead).await?;
         let issue = issues::by_number(tx, repo.id, target.number).await?.ok_or(IssueError::NotFound("issue"))?;
@@ -45,7 +45,7 @@ impl IssueContext {
         self.ensure_of(action, self.issue.author_id)
     }
 
-    /// Asks the policy about something that someone wrote here.
+    /// Asks the policy about a text of an author in this issue.
     pub(super) fn ensure_of(&self, action: IssueAction, author: Option<UserId>) -> Result<(), Access> {
         let facts = self.repo.facts();
         judge_decision(policy::can_issue(&self.caller.actor, action, author, &facts, self.repo.role))
@@ -56,8 +56,8 @@ impl IssueContext {
         issues::timeline::append(tx, self.issue.id, self.who.user, &entry).await
     }
 
-    /// Emits the event of a change. Readers take titles and texts from the live rows: the log outlives what
-    /// people remove or edit, so its payloads hold nothing that they wrote.
+    /// Emits the event of a change. The log outlives texts that people edit or remove, so payloads contain none; readers
+    /// take titles and texts from the live rows.
     pub(super) async fn emit(&self, tx: &mut Tx, payload: Payload) -> Result<(), StoreError> {
         let subject = Subject::Issue(&self.repo, self.issue.id);
         emit(tx, &self.who, subject, self.repo.visibility.into(), payload).await
@@ -69,7 +69,7 @@ impl IssueContext {
     }
 }
 
-/// Counts what an account does; refuses what is too often.
+/// Counts an action of an account against its rate limit.
 pub(super) async fn throttle(tx: &mut Tx, scope: &'static str, rate: Rate, user: UserId) -> Result<(), IssueError> {
     let limit = Limit { scope, times: rate.times, window: rate.window };
     match throttles::hit(tx, limit, &format!("user:{user}")).await? {

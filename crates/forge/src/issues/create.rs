@@ -20,15 +20,12 @@ use abide_store::{StoreError, Tx};
 /// Fields of a new issue. Labels, assignees and milestone are ignored for users who may not triage.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// In one line.
     pub title: String,
     /// Markdown.
     pub body: String,
-    /// Names of labels.
     pub labels: Vec<String>,
-    /// Who is to be responsible.
     pub assignees: Vec<String>,
-    /// The number of a milestone.
+    /// Number of a milestone.
     pub milestone: Option<i64>,
 }
 

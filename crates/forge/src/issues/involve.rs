@@ -14,8 +14,8 @@ use abide_store::issues::{self, Issue};
 use abide_store::repos::{self, Repo, collaborators};
 use abide_store::{StoreError, Tx};
 
-/// Someone takes part in an issue: they hear of it from then on, and watch its repository for what concerns them, unless
-/// they have said otherwise. The one place that every involvement goes through.
+/// Makes an account a participant: subscribes it to the issue, and watches the repository at the level participating,
+/// unless the account chose otherwise. Every involvement goes through here.
 pub(super) async fn involved(
     tx: &mut Tx,
     user: UserId,
@@ -28,7 +28,7 @@ pub(super) async fn involved(
     watch::on_involvement(tx, user, repo.id).await
 }
 
-/// Whether someone may read a repository, and is there to do so.
+/// Whether an account may read a repository and is not suspended.
 pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool, StoreError> {
     let role = collaborators::role(tx, repo.id, user.id).await?;
     let allowed = policy::can(&user.actor(), Action::RepoRead, &repo.facts(), role).is_allowed();
@@ -36,7 +36,7 @@ pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool,
 }
 
 /// Applies mentions and references of a text in an issue. `before` is the previous text.
-/// Returns who is named in it and was not before, for the event.
+/// Returns the newly mentioned accounts, for the event.
 pub(super) async fn listen(
     tx: &mut Tx,
     context: &IssueContext,
@@ -71,7 +71,7 @@ pub(super) async fn listen(
     Ok(named)
 }
 
-/// The issue that a text in a repository refers to, if its writer may comment there: the reference appears in its timeline.
+/// The issue that a text in a repository refers to, if the writer may comment there: its timeline gets the reference.
 pub(super) async fn target(
     tx: &mut Tx,
     caller: &Caller,

@@ -5,6 +5,7 @@
 
 use super::context::{IssueContext, Target};
 use super::{IssueError, involve, state};
+use crate::git::push::KeywordSearch;
 use crate::jobs::{self, Job, JobError};
 use crate::open::open_locked;
 use crate::{Access, Caller, Fault, Forge, IssueSettings};
@@ -18,38 +19,33 @@ use abide_store::Tx;
 use abide_store::accounts::users;
 use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::{self, Repo};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-/// Payload of the job.
-struct Brought {
+/// A push to the default branch.
+struct Pushed {
     repo: RepoId,
     pusher: UserId,
     old: Oid,
     new: Oid,
 }
 
-impl Brought {
-    fn parse(payload: &Json) -> Option<Self> {
-        let oid = |name: &str| payload[name].as_str()?.parse().ok();
-        Some(Self {
-            repo: RepoId::new(payload["repo_id"].as_i64()?),
-            pusher: UserId::new(payload["pusher"].as_i64()?),
-            old: oid("old")?,
-            new: oid("new")?,
-        })
+impl Pushed {
+    /// `None`: an object id is invalid.
+    fn of(search: KeywordSearch) -> Option<Self> {
+        let KeywordSearch { repo_id, pusher, old, new } = search;
+        Some(Self { repo: repo_id, pusher, old: old.parse().ok()?, new: new.parse().ok()? })
     }
 }
 
-/// Reads the commits of a push; adds references and closes issues in the pusher's name. `false`: the payload is invalid.
-async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
-    let Some(brought) = Brought::parse(payload) else { return Ok(false) };
+/// Reads the commits of a push; adds references and closes issues in the pusher's name.
+async fn run(forge: &Forge, pushed: Pushed) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
-    let repo = repos::by_id(&mut conn, brought.repo, Some(brought.pusher)).await?;
-    let pusher = users::by_id(&mut conn, brought.pusher).await?;
+    let repo = repos::by_id(&mut conn, pushed.repo, Some(pushed.pusher)).await?;
+    let pusher = users::by_id(&mut conn, pushed.pusher).await?;
     drop(conn);
-    let (Some(repo), Some(pusher)) = (repo.filter(Repo::is_live), pusher) else { return Ok(true) };
+    let (Some(repo), Some(pusher)) = (repo.filter(Repo::is_live), pusher) else { return Ok(()) };
     let caller = Caller::of(pusher.actor(), None);
-    for commit in commits(forge, &repo, &brought).await? {
+    for commit in commits(forge, &repo, &pushed).await? {
         for reference in references::in_text(&message(&commit)).issues {
             let unit = Unit {
                 caller: caller.clone(),
@@ -71,28 +67,28 @@ async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
             }
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 fn message(commit: &Commit) -> String {
     format!("{}\n\n{}", String::from_utf8_lossy(&commit.subject), String::from_utf8_lossy(&commit.body))
 }
 
-/// The commits that a push brought, the oldest first; the latest ones, if they are too many.
-async fn commits(forge: &Forge, repo: &Repo, brought: &Brought) -> Result<Vec<Commit>, Fault> {
+/// New commits of a push, oldest first; only the latest ones, if they are too many.
+async fn commits(forge: &Forge, repo: &Repo, pushed: &Pushed) -> Result<Vec<Commit>, Fault> {
     let browser = match crate::browse::of_repo(forge, &Caller::operator(), repo.clone()).await {
         Ok(browser) => browser,
         Err(Access::Fault(fault)) => return Err(fault),
         Err(_) => return Ok(Vec::new()),
     };
-    let base = (!brought.old.is_zero()).then_some(brought.old);
-    let (head, most, walk) = (brought.new, forge.settings().issues.keyword_commits, forge.settings().browse.walk);
+    let base = (!pushed.old.is_zero()).then_some(pushed.old);
+    let (head, most, walk) = (pushed.new, forge.settings().issues.keyword_commits, forge.settings().browse.walk);
     match browser.read_heavy(move |reader| reader.brought(base, head, most, walk)).await {
         Ok(mut commits) => {
             commits.reverse();
             Ok(commits)
         }
-        // Rewritten and cleaned away meanwhile, or too far apart to compare: nothing to read.
+        // The commits were pruned since, or are too far apart to compare.
         Err(error) => {
             tracing::warn!(%error, repo = repo.id.get(), "cannot read the commits of a push for closing keywords");
             Ok(Vec::new())
@@ -136,8 +132,21 @@ async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
-    match run(forge, &jobs::payload(job)).await? {
-        true => Ok(()),
-        false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
+    let lacking = || JobError::Final("the payload lacks what was pushed; this job is queued by a push".into());
+    let pushed = jobs::payload(job).and_then(Pushed::of).ok_or_else(lacking)?;
+    Ok(run(forge, pushed).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_stored_as_ever() {
+        let (old, new) = ("1".repeat(40), "2".repeat(40));
+        let stored = format!(r#"{{"new":"{new}","old":"{old}","pusher":3,"repo_id":7}}"#);
+        let search = KeywordSearch { repo_id: RepoId::new(7), pusher: UserId::new(3), old, new };
+        jobs::assert_stored(&search, &stored);
+        assert!(Pushed::of(search).is_some());
     }
 }

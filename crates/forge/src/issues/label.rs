@@ -1,4 +1,4 @@
-//! Labelling an issue.
+//! Labels of an issue.
 
 use super::IssueError;
 use super::change::Names;
@@ -12,7 +12,7 @@ use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
-/// Gives an issue labels or takes them off. A label that is not there yet is made by those who may make labels.
+/// Adds labels to an issue or removes them. An unknown label is created if the caller may manage labels.
 pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> Result<(), IssueError> {
     if *names == Names::Add(Vec::new()) {
         return Ok(());
@@ -70,7 +70,7 @@ async fn record_change(tx: &mut Tx, context: &IssueContext, label: &Label, on: b
     Ok(context.emit(tx, payload).await?)
 }
 
-/// The labels of those names, each once.
+/// The labels with these names, without duplicates.
 async fn resolve(tx: &mut Tx, context: &IssueContext, names: &[String]) -> Result<Vec<Label>, IssueError> {
     let mut found: Vec<Label> = Vec::new();
     for name in names {
@@ -86,7 +86,7 @@ async fn resolve(tx: &mut Tx, context: &IssueContext, names: &[String]) -> Resul
         if !found.contains(&label) {
             found.push(label);
         }
-        // Within the loop: a list of any length costs no more than one that is too long by one.
+        // Checked in the loop, so that a longer list costs no more than the first name beyond the limit.
         if found.len() > context.settings.labels_per_issue {
             let limit = context.settings.labels_per_issue as i64;
             return Err(IssueError::TooMany { field: "labels", limit });

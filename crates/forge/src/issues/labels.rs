@@ -42,13 +42,13 @@ impl Request {
     }
 }
 
-/// A page of a repository's labels by name, and how many there are in all.
+/// A page of a repository's labels by name, and their total number.
 #[boxed]
 pub async fn list(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Label>, i64), Fault> {
     Ok(labels::list(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
-/// The label of that name.
+/// The label with this name.
 #[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, name: &str) -> Result<Label, IssueError> {
     let found = labels::by_name(&mut *forge.store().read().await?, repo.id, &folded(name)).await?;
@@ -62,13 +62,13 @@ fn folded(name: &str) -> String {
 struct Unit {
     caller: Caller,
     repo: RepoId,
-    /// Which label, unless a new one is made.
+    /// Name of the label to edit or remove; empty for a new one.
     name: String,
     request: Request,
     limit: i64,
 }
 
-/// Makes a label.
+/// Creates a label.
 #[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Label, IssueError> {
     let limit = forge.settings().issues.labels;
@@ -83,7 +83,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Label, IssueError> {
 
 /// Adds a label to a locked repository.
 pub(super) async fn add(tx: &mut Tx, who: &Who, repo: &Repo, look: &Look, limit: i64) -> Result<Label, IssueError> {
-    // Asked first: after a refused statement a unit is over.
+    // Checked before the insert: PostgreSQL ends the transaction at the first refused statement.
     if labels::by_name(tx, repo.id, &look.name.folded()).await?.is_some() {
         return Err(IssueError::Taken { field: "name" });
     }
@@ -96,7 +96,7 @@ pub(super) async fn add(tx: &mut Tx, who: &Who, repo: &Repo, look: &Look, limit:
     Ok(label)
 }
 
-/// Changes a label wherever it is used.
+/// Changes a label on all its issues.
 #[boxed]
 pub async fn edit(
     forge: &Forge,

@@ -19,16 +19,15 @@ pub use abide_store::issues::list::MAX_TOTAL;
 /// Filter of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
-    /// The filter, taken apart.
     pub filter: Filter,
-    /// Only issues of the milestone of this number, whatever the filter says.
+    /// Only issues of this milestone; overrides the filter.
     pub milestone: Option<i64>,
-    /// Only issues that changed since then.
+    /// Only issues that changed since this time.
     pub since: Option<Timestamp>,
 }
 
-/// A page of a repository's issues, and how many there are (counted up to [`MAX_TOTAL`]). A name that nothing has
-/// finds nothing.
+/// A page of a repository's issues, and their number (counted up to [`MAX_TOTAL`]). An unknown name in the filter gives
+/// no issues.
 #[boxed]
 pub async fn list(forge: &Forge, repo: &Repo, wish: &Wish, page: Page) -> Result<(Vec<Issue>, i64), IssueError> {
     let mut conn = forge.store().read().await?;
@@ -38,7 +37,7 @@ pub async fn list(forge: &Forge, repo: &Repo, wish: &Wish, page: Page) -> Result
     }
 }
 
-/// Names become ids; `None` if one of them leads nowhere.
+/// Resolves names to ids; `None` if one is unknown.
 async fn resolve(conn: &mut Conn, repo: &Repo, wish: &Wish, scan: i64) -> Result<Option<Query>, StoreError> {
     let filter = &wish.filter;
     if filter.impossible {

@@ -1,4 +1,4 @@
-//! Putting an issue into a milestone.
+//! Milestone of an issue.
 
 use super::IssueError;
 use super::context::IssueContext;
@@ -10,7 +10,7 @@ use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, milestones};
 use serde_json::json;
 
-/// Puts an issue into the milestone of that number, or out of the one it is in.
+/// Sets or removes the milestone of an issue.
 pub(super) async fn step(tx: &mut Tx, context: &mut IssueContext, number: Option<i64>) -> Result<(), IssueError> {
     context.ensure(IssueAction::Triage)?;
     let wanted = match number {

@@ -20,9 +20,8 @@ use serde_json::json;
 pub struct Request {
     pub title: Option<String>,
     pub description: Option<String>,
-    /// Whether it is still ahead.
     pub state: Option<State>,
-    /// Until when, or without an end.
+    /// Due date; `Some(None)` removes it.
     pub due_on: Option<Option<Timestamp>>,
 }
 
@@ -45,7 +44,7 @@ impl Request {
     }
 }
 
-/// A page of a repository's milestones, the soonest first, and how many there are in all.
+/// A page of a repository's milestones, earliest due date first, and their total number.
 #[boxed]
 pub async fn list(
     forge: &Forge,
@@ -56,7 +55,7 @@ pub async fn list(
     Ok(milestones::list(&mut *forge.store().read().await?, repo.id, state, page).await?)
 }
 
-/// The milestone of that number.
+/// The milestone with this number.
 #[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, number: i64) -> Result<Milestone, IssueError> {
     let found = milestones::by_number(&mut *forge.store().read().await?, repo.id, number).await?;
@@ -66,13 +65,13 @@ pub async fn show(forge: &Forge, repo: &Repo, number: i64) -> Result<Milestone, 
 struct Unit {
     caller: Caller,
     repo: RepoId,
-    /// Which one, unless a new one is made.
+    /// Number of the milestone to edit or remove; 0 for a new one.
     number: i64,
     request: Request,
     limit: i64,
 }
 
-/// Makes a milestone.
+/// Creates a milestone.
 #[boxed]
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Milestone, IssueError> {
     let limit = forge.settings().issues.milestones;

@@ -1,10 +1,10 @@
-//! Issues: what is to be done in a repository, and what is said about it.
+//! Issues of a repository, with comments, labels and milestones.
 //!
 //! Every change locks the repository's row first, so the numbers of issues and the order of a timeline need no other
 //! lock. [`create`], [`change`] (text, state, labels, assignees, milestone, together in one transaction), [`comment`],
-//! [`subscribe`]; [`labels`] and [`milestones`] of a repository; [`list`], [`search`] and [`show`] to read; [`keywords`] for what
-//! commits close; [`review`] waits for pull requests. Why not is always an [`IssueError`]. Whoever takes part hears of
-//! it: [`involve`].
+//! [`subscribe`]; [`labels`] and [`milestones`] of a repository; [`list`], [`search`] and [`show`] to read; [`keywords`] for
+//! closing keywords in commits; [`review`] for review requests. Every error is an [`IssueError`]. [`involve`] subscribes
+//! participants.
 
 mod assign;
 pub mod change;

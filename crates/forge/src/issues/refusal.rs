@@ -1,58 +1,44 @@
-//! Why an issue did not change: one enum for every operation, so that each road maps it in one place.
+//! Errors of issues: one enum for every operation, so that each road maps it in one place.
 
 use crate::{Access, Fault};
+use abide_core::InputError;
 use abide_core::issues::filter::InvalidFilter;
 use abide_core::issues::text::InvalidText;
 use abide_store::StoreError;
 use std::time::Duration;
 
-/// Why an issue, a comment, a label or a milestone did not change, or was not found.
+/// Why an issue, a comment, a label or a milestone was not changed, or not found.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    /// The caller may not, or there is no such repository.
+    /// The caller lacks permission, or the repository does not exist.
     #[error(transparent)]
     Access(#[from] Access),
-    /// There is no such thing in this repository.
+    /// The repository has no such issue, comment, label or milestone.
     #[error("this {0} does not exist")]
     NotFound(&'static str),
     /// A text breaks a rule.
-    #[error("{field}: {rule}")]
-    Invalid {
-        /// Where.
-        field: &'static str,
-        /// Which rule.
-        rule: InvalidText,
-    },
+    #[error("{rule}")]
+    Invalid { field: &'static str, rule: InvalidText },
     /// The filter breaks a rule.
-    #[error("q: {0}")]
+    #[error(transparent)]
     Filter(#[from] InvalidFilter),
-    /// The reason belongs to the other state.
-    #[error("state_reason: must be completed or not_planned when closing, and empty when reopening")]
+    /// The reason does not fit the new state.
+    #[error("must be completed or not_planned when closing, and empty when reopening")]
     Reason,
-    /// A label of that name is not there, and the caller may not make one.
-    #[error("labels: there is no label {0:?} in this repository")]
+    /// The label does not exist, and the caller may not create it.
+    #[error("there is no label {0:?} in this repository")]
     UnknownLabel(String),
-    /// Nobody of that name can be made responsible.
-    #[error("assignees: {0:?} is neither the owner nor a collaborator of this repository")]
+    /// The account cannot be an assignee.
+    #[error("{0:?} is neither the owner nor a collaborator of this repository")]
     UnknownAssignee(String),
-    /// No such milestone.
-    #[error("milestone: there is no milestone {0} in this repository")]
+    #[error("there is no milestone {0} in this repository")]
     UnknownMilestone(i64),
-    /// A label or milestone of that name is there already.
-    #[error("{field}: this name is already taken")]
-    Taken {
-        /// Where.
-        field: &'static str,
-    },
-    /// As many as there may be.
-    #[error("{field}: the limit is {limit}")]
-    TooMany {
-        /// Of what.
-        field: &'static str,
-        /// How many.
-        limit: i64,
-    },
-    /// Too often of late.
+    /// A label or milestone with this name exists.
+    #[error("this name is already taken")]
+    Taken { field: &'static str },
+    /// The limit is reached.
+    #[error("the limit is {limit}")]
+    TooMany { field: &'static str, limit: i64 },
     #[error("too many requests; try again in {} minutes", .0.as_secs().div_ceil(60).max(1))]
     TooOften(Duration),
 }
@@ -62,11 +48,10 @@ pub enum IssueError {
 pub enum Class {
     /// The named field is invalid.
     Invalid(&'static str),
-    /// One of that name is there; where.
+    /// The name in this field is taken.
     Taken(&'static str),
-    /// There is nothing.
     NotFound,
-    /// It will be possible after so long.
+    /// It will be possible after this time.
     TooOften(Duration),
     /// As [`Access`] says.
     Access,
@@ -99,6 +84,15 @@ impl IssueError {
         move |error| match error {
             StoreError::Unique => Self::Taken { field },
             other => other.into(),
+        }
+    }
+}
+
+impl InputError for IssueError {
+    fn field(&self) -> Option<&'static str> {
+        match self.class() {
+            Class::Invalid(field) | Class::Taken(field) => Some(field),
+            Class::NotFound | Class::TooOften(_) | Class::Access => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Asking someone to review. No road leads here until there are pull requests.
+//! Review requests. No road uses them until there are pull requests.
 
 use super::IssueError;
 use super::context::{IssueContext, Target};
@@ -13,7 +13,7 @@ use abide_store::accounts::users;
 use abide_store::issues::people::Why;
 use abide_store::repos::Repo;
 
-/// Asks someone who may read the repository for a review.
+/// Requests a review from an account that may read the repository.
 #[boxed]
 pub async fn request(
     forge: &Forge,

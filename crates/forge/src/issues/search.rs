@@ -1,4 +1,4 @@
-//! Issues of many repositories. What the caller may not read is neither found nor counted.
+//! Issues of many repositories. Issues that the caller may not read are neither found nor counted.
 
 use super::show::detailed_in;
 use super::{Detailed, IssueError};
@@ -20,13 +20,13 @@ pub use abide_core::issues::search::Concern;
 /// Issues of many repositories.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
-    /// The issues, with what belongs to them.
+    /// The issues with their details.
     pub issues: Vec<Detailed>,
-    /// The repositories that they are in, each once.
+    /// Their repositories, without duplicates.
     pub repos: Vec<Repo>,
-    /// How many there are, counted up to [`MAX_TOTAL`](super::list::MAX_TOTAL).
+    /// Total number, counted up to [`MAX_TOTAL`](super::list::MAX_TOTAL).
     pub total: i64,
-    /// Not everything that could have matched was looked at.
+    /// The search stopped at a limit before it read every possible match.
     pub incomplete: bool,
 }
 
@@ -38,8 +38,8 @@ impl Found {
     }
 }
 
-/// A page of the issues that a text asks for, as far as the caller may read them. An order beside the text counts for
-/// more than one within it. A name that nothing has finds nothing.
+/// A page of the issues that match a text and that the caller may read. The `sort` argument overrides the sort order in
+/// the text. An unknown name gives no issues.
 #[boxed]
 pub async fn search(
     forge: &Forge,
@@ -78,16 +78,15 @@ pub async fn search(
 /// Filter of the issues that concern a user.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// Which.
     pub concern: Concern,
-    /// Only those in repositories that they own or collaborate on.
+    /// Only issues in repositories that the user owns or collaborates on.
     pub theirs: bool,
     pub filter: Filter,
-    /// Only issues that changed since then.
+    /// Only issues that changed since this time.
     pub since: Option<Timestamp>,
 }
 
-/// A page of the issues that concern the caller, in whichever repository.
+/// A page of the issues that concern the caller, in all repositories.
 #[boxed]
 pub async fn mine(forge: &Forge, caller: &Caller, wish: Wish, page: Page) -> Result<Found, IssueError> {
     let me = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
@@ -117,7 +116,7 @@ async fn find(conn: &mut Conn, caller: &Caller, query: Query, page: Page) -> Res
     Ok(Found { issues, repos: found.repos, total: found.total, incomplete: !found.complete })
 }
 
-/// The people that a filter names become ids; `None` if one of them is nobody, or nothing can satisfy it.
+/// Resolves the names of a filter to ids; `None` if one is unknown, or if no issue can match.
 async fn resolve(conn: &mut Conn, filter: Filter, scan: i64) -> Result<Option<Query>, StoreError> {
     if filter.impossible {
         return Ok(None);
@@ -137,10 +136,10 @@ async fn resolve(conn: &mut Conn, filter: Filter, scan: i64) -> Result<Option<Qu
     Ok(Some(Query { filter, author, assignee, mentions, hears, since, repo, owner, whose, scan }))
 }
 
-/// Nobody has this name.
+/// No account has this name.
 struct Nobody;
 
-/// Who is called that, if a name was given.
+/// The account with this name, if one was given.
 async fn known(conn: &mut Conn, name: Option<&UserName>) -> Result<Result<Option<UserId>, Nobody>, StoreError> {
     match name {
         None => Ok(Ok(None)),

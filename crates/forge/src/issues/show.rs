@@ -1,4 +1,4 @@
-//! Looking at an issue: what belongs to it, and what happened to it. Repositories were opened before.
+//! An issue with its details and its timeline. The caller has opened the repository.
 
 use super::IssueError;
 use crate::open::viewer;
@@ -18,19 +18,16 @@ use abide_store::repos::{Page, Repo, collaborators};
 use abide_store::{Conn, StoreError};
 use std::collections::HashMap;
 
-/// An issue with what belongs to it.
+/// An issue with its details.
 #[derive(Debug, Clone)]
 pub struct Detailed {
-    /// The issue itself.
     pub issue: Issue,
-    /// Its labels by name.
     pub labels: Vec<Label>,
-    /// Who is responsible.
     pub assignees: Vec<Person>,
     pub milestone: Option<Milestone>,
 }
 
-/// The issue of a number, as it stands in an address. What is no number names no issue.
+/// The issue with a number from a URL; an invalid number is an unknown issue.
 #[boxed]
 pub async fn show(forge: &Forge, repo: &Repo, number: &str) -> Result<Issue, IssueError> {
     let found = match number_of(number) {
@@ -40,7 +37,7 @@ pub async fn show(forge: &Forge, repo: &Repo, number: &str) -> Result<Issue, Iss
     found.ok_or(IssueError::NotFound("issue"))
 }
 
-/// A number, written as numbers of issues and milestones are.
+/// Parses the number of an issue or a milestone.
 pub fn number_of(text: &str) -> Option<i64> {
     text.parse::<IssueId>().ok().map(IssueId::get)
 }
@@ -51,7 +48,7 @@ pub async fn detailed(forge: &Forge, issues: Vec<Issue>) -> Result<Vec<Detailed>
     Ok(detailed_in(&mut *forge.store().read().await?, issues).await?)
 }
 
-/// The same for someone who has a connection.
+/// As [`detailed`], on a connection.
 pub(crate) async fn detailed_in(conn: &mut Conn, issues: Vec<Issue>) -> Result<Vec<Detailed>, StoreError> {
     let ids: Vec<_> = issues.iter().map(|issue| issue.id).collect();
     let mut labels = labels::of_many(conn, &ids).await?;
@@ -76,19 +73,19 @@ pub async fn detail(forge: &Forge, issue: Issue) -> Result<Detailed, Fault> {
     one.pop().ok_or_else(|| Fault::Internal("an issue was asked for and none came back".into()))
 }
 
-/// A page of what happened to an issue, as far as the caller may see it, and how much there is in all.
+/// A page of an issue's timeline that the caller may see, and its total length.
 #[boxed]
 pub async fn timeline(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
     Ok(issues::timeline::page(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
-/// The same without what was said about it, here and elsewhere.
+/// As [`timeline`], without comments and references.
 #[boxed]
 pub async fn changes(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
     Ok(issues::timeline::changes(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
-/// A page of an issue's comments, the oldest first, and how many there are in all.
+/// A page of an issue's comments, oldest first, and their total number.
 #[boxed]
 pub async fn comments(
     forge: &Forge,
@@ -99,7 +96,7 @@ pub async fn comments(
     Ok(comments::of_issue(&mut *forge.store().read().await?, issue.id, since, page).await?)
 }
 
-/// A page of the comments on all issues of a repository, and how many there are (counted up to
+/// A page of the comments on all issues of a repository, and their number (counted up to
 /// [`MAX_TOTAL`](super::list::MAX_TOTAL)).
 #[boxed]
 pub async fn comments_of_repo(
@@ -112,7 +109,7 @@ pub async fn comments_of_repo(
     Ok(comments::of_repo(&mut *forge.store().read().await?, repo.id, since, (order, ascending), page).await?)
 }
 
-/// Whether someone of that name can be made responsible in a repository.
+/// Whether the account with this name can be an assignee in a repository.
 #[boxed]
 pub async fn is_assignable(forge: &Forge, repo: &Repo, name: &str) -> Result<bool, Fault> {
     let Ok(name) = name.parse() else { return Ok(false) };
@@ -122,25 +119,25 @@ pub async fn is_assignable(forge: &Forge, repo: &Repo, name: &str) -> Result<boo
     Ok(rule::assignable(user.id, repo.owner_id, role, user.suspended_at.is_some()))
 }
 
-/// A page of those who can be made responsible in a repository, and how many there are in all.
+/// A page of the possible assignees of a repository, and their total number.
 #[boxed]
 pub async fn assignable(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Person>, i64), Fault> {
     Ok(issues::people::assignable(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
-/// How many issues a repository has.
+/// Number of issues of a repository.
 #[boxed]
 pub async fn counts(forge: &Forge, repo: &Repo) -> Result<Counts, Fault> {
     Ok(issues::counts(&mut *forge.store().read().await?, repo.id).await?)
 }
 
-/// How many open issues several repositories have; those that never had one are not in it.
+/// Number of open issues of several repositories; repositories that never had one are absent.
 #[boxed]
 pub async fn open_of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, i64>, Fault> {
     Ok(issues::open_of_many(&mut *forge.store().read().await?, repos).await?)
 }
 
-/// Whether the caller may do something to what someone wrote in a repository that was opened.
+/// Whether the caller may do an action to an issue or comment of `author`.
 pub fn may(caller: &Caller, repo: &Repo, action: IssueAction, author: Option<UserId>) -> bool {
     policy::can_issue(&caller.actor, action, author, &repo.facts(), repo.role).is_allowed()
 }

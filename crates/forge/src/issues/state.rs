@@ -1,4 +1,4 @@
-//! Closing an issue and opening it again.
+//! Closing and reopening an issue.
 
 use super::IssueError;
 use super::context::IssueContext;
@@ -10,7 +10,7 @@ use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
-/// Puts an issue into a state, perhaps because a commit in its own repository says so.
+/// Sets the state of an issue. `by`: the commit of its own repository that closes it.
 pub(super) async fn step(
     tx: &mut Tx,
     context: &mut IssueContext,

@@ -1,4 +1,4 @@
-//! Hearing of an issue, or not.
+//! Subscription to an issue.
 
 use super::IssueError;
 use super::context::writer;

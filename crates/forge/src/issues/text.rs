@@ -1,4 +1,4 @@
-//! Changing what an issue says.
+//! Title and text of an issue.
 
 use super::IssueError;
 use super::context::IssueContext;

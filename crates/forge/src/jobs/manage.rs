@@ -2,7 +2,7 @@
 
 use super::{Job, Kind, runner};
 use crate::emit::{AuditAction, Who, audit_account};
-use crate::{Access, Caller, Fault, Forge};
+use crate::{By, Fault, Forge};
 use abide_macros::boxed;
 use abide_store::jobs;
 use serde_json::json;
@@ -14,31 +14,42 @@ const HOLD: Duration = Duration::from_secs(60);
 
 /// Jobs, newest first; in any state if none is given.
 #[boxed]
-pub async fn list(forge: &Forge, state: Option<&str>, limit: i64) -> Result<Vec<Job>, Fault> {
-    page(forge, state, None, limit).await
+pub async fn list(forge: &Forge, by: &By, state: Option<&str>, limit: i64) -> Result<Vec<Job>, Fault> {
+    page(forge, by, state, None, limit).await
 }
 
 /// As [`list`], before a job.
 #[boxed]
-pub async fn page(forge: &Forge, state: Option<&str>, before: Option<i64>, limit: i64) -> Result<Vec<Job>, Fault> {
+pub async fn page(
+    forge: &Forge,
+    _: &By,
+    state: Option<&str>,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Vec<Job>, Fault> {
     Ok(jobs::list(&mut *forge.store().read().await?, state, before, limit).await?)
 }
 
 /// One job; `None` if it does not exist or was pruned.
 #[boxed]
-pub async fn find(forge: &Forge, id: i64) -> Result<Option<Job>, Fault> {
+pub async fn find(forge: &Forge, _: &By, id: i64) -> Result<Option<Job>, Fault> {
     Ok(jobs::by_id(&mut *forge.store().read().await?, id).await?)
 }
 
 /// Number of jobs in each state.
 #[boxed]
-pub async fn counts(forge: &Forge) -> Result<Vec<(String, i64)>, Fault> {
+pub async fn counts(forge: &Forge, _: &By) -> Result<Vec<(String, i64)>, Fault> {
+    by_state(forge).await
+}
+
+/// As [`counts`], for the metrics of this server.
+pub(crate) async fn by_state(forge: &Forge) -> Result<Vec<(String, i64)>, Fault> {
     Ok(jobs::counts(&mut *forge.store().read().await?).await?)
 }
 
 /// Runs one job of a kind now, in this process, and waits for its end. Returns the finished job.
 #[boxed]
-pub async fn run_now(forge: &Forge, kind: Kind, payload: serde_json::Value) -> Result<Job, Fault> {
+pub async fn run_now(forge: &Forge, _: &By, kind: Kind, payload: serde_json::Value) -> Result<Job, Fault> {
     let holder = forge.node().holder().to_owned();
     let payload = if payload.is_null() { json!({}) } else { payload };
     let job: Job = forge
@@ -63,27 +74,20 @@ pub async fn run_now(forge: &Forge, kind: Kind, payload: serde_json::Value) -> R
     ended.ok_or_else(|| Fault::Internal("the job vanished while it ran".into()))
 }
 
-/// Enqueues a finished job again; `false` if it does not exist or has not finished.
+/// Enqueues a finished job again; `false` if it does not exist or has not finished. The audit log has what site admins
+/// retry.
 #[boxed]
-pub async fn retry(forge: &Forge, id: i64) -> Result<bool, Fault> {
-    forge.store().write(id, |tx, id| Box::pin(async move { Ok(jobs::again(tx, *id).await?) })).await
-}
-
-/// As [`retry`], by a site admin, with an audit entry.
-#[boxed]
-pub async fn retry_by_admin(forge: &Forge, caller: &Caller, id: i64) -> Result<bool, Access> {
-    caller.ensure_admin()?;
-    let queued: Result<bool, Fault> = forge
+pub async fn retry(forge: &Forge, by: &By, id: i64) -> Result<bool, Fault> {
+    forge
         .store()
-        .write((id, Who::from(caller)), |tx, (id, who)| {
+        .write((id, by.clone()), |tx, (id, by)| {
             Box::pin(async move {
                 let queued = jobs::again(tx, *id).await?;
-                if queued {
-                    audit_account(tx, who, AuditAction::JobRetried, json!({ "job_id": id })).await?;
+                if queued && matches!(by, By::Admin(..)) {
+                    audit_account(tx, &Who::from(by), AuditAction::JobRetried, json!({ "job_id": id })).await?;
                 }
                 Ok(queued)
             })
         })
-        .await;
-    Ok(queued?)
+        .await
 }

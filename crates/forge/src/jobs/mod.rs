@@ -11,7 +11,9 @@ use crate::{Fault, Forge};
 use abide_store::jobs::{self, NewJob};
 use abide_store::{StoreError, Tx};
 use futures_util::future::BoxFuture;
-use serde_json::Value as Json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 pub use abide_store::jobs::Job;
 
@@ -116,10 +118,15 @@ impl Kind {
 }
 
 /// Enqueues a job in the caller's transaction. With a key, only if none of the same kind and key waits or runs.
-pub(crate) async fn enqueue(tx: &mut Tx, kind: Kind, payload: Json, key: Option<String>) -> Result<(), StoreError> {
+pub(crate) async fn enqueue(
+    tx: &mut Tx,
+    kind: Kind,
+    payload: &(impl Serialize + Sync),
+    key: Option<String>,
+) -> Result<(), StoreError> {
     let new = NewJob {
         kind: kind.as_str(),
-        payload,
+        payload: json!(payload),
         unique_key: key.map(|key| format!("{}:{key}", kind.as_str())),
         priority: PRIORITY,
         run_at: tx.now(),
@@ -170,7 +177,21 @@ async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
     handler_of(kind)(forge, job).await
 }
 
-/// The payload of a job. Text that is not JSON counts as none.
-pub(crate) fn payload(job: &Job) -> Json {
-    serde_json::from_str(&job.payload).unwrap_or_default()
+/// The payload of a kind without one.
+#[derive(Debug, Serialize)]
+pub(crate) struct NoPayload {}
+
+/// The payload of a job; `None` if it is not one of its kind, as when an operator queued the job by hand.
+pub(crate) fn payload<T: DeserializeOwned>(job: &Job) -> Option<T> {
+    serde_json::from_str(&job.payload).ok()
+}
+
+/// Jobs outlive the version that queued them: `stored` is the text that earlier versions wrote and read.
+#[cfg(test)]
+pub(crate) fn assert_stored<T>(payload: &T, stored: &str)
+where
+    T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    assert_eq!(json!(payload).to_string(), stored);
+    assert_eq!(&serde_json::from_str::<T>(stored).expect("a payload"), payload);
 }

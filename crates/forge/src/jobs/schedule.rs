@@ -1,11 +1,10 @@
 //! Periodic jobs: each entry runs once per cluster, on the node that gets there first.
 
-use super::{Kind, enqueue};
+use super::{Kind, NoPayload, enqueue};
 use crate::{Fault, Forge};
 use abide_core::Timestamp;
 use abide_macros::boxed;
 use abide_store::jobs;
-use serde_json::json;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +57,7 @@ async fn queue_if_due(forge: &Forge, entry: &Entry) -> Result<(), Fault> {
         .write((entry.kind, next), |tx, &(kind, next): &(Kind, Timestamp)| {
             Box::pin(async move {
                 if jobs::schedule_due(tx, kind.as_str(), next).await? {
-                    enqueue(tx, kind, json!({}), Some("scheduled".into())).await?;
+                    enqueue(tx, kind, &NoPayload {}, Some("scheduled".into())).await?;
                 }
                 Ok(())
             })

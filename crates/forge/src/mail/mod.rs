@@ -9,7 +9,8 @@ mod outbox;
 
 use crate::blocking::blocking;
 use crate::jobs::{self, Job, JobError, Kind};
-use crate::{Fault, Forge, sealed};
+use crate::sealed::SealedPayload;
+use crate::{Fault, Forge};
 use abide_core::Timestamp;
 use abide_store::{StoreError, Tx};
 use futures_util::future::BoxFuture;
@@ -41,7 +42,6 @@ pub(crate) struct List {
 /// contains no user texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ThreadMail {
-    /// Recipient.
     pub user: i64,
     pub thread: i64,
     /// The event was not public.
@@ -65,8 +65,8 @@ pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, thread: 
 }
 
 async fn queue(tx: &mut Tx, forge: &Forge, mail: &Queued) -> Result<(), StoreError> {
-    let payload = sealed::seal_payload(forge, PURPOSE, json!(mail).to_string().as_bytes());
-    jobs::enqueue(tx, Kind::MailSend, payload, None).await
+    let payload = SealedPayload::new(forge, PURPOSE, json!(mail).to_string().as_bytes());
+    jobs::enqueue(tx, Kind::MailSend, &payload, None).await
 }
 
 /// A queued mail: with its text, or with the event that it is about.
@@ -119,7 +119,7 @@ pub(crate) async fn deliver(
     job: &Job,
     write: impl for<'a> FnOnce(&'a Forge, &'a ThreadMail, &'a str) -> BoxFuture<'a, Written>,
 ) -> Result<(), DeliveryError> {
-    let plain = sealed::open_payload(forge, PURPOSE, &jobs::payload(job));
+    let plain = jobs::payload(job).and_then(|payload: SealedPayload| payload.open(forge, PURPOSE));
     let queued = plain.and_then(|plain| serde_json::from_slice::<Queued>(&plain).ok());
     let unreadable = || DeliveryError::Never("the mail cannot be read with this secret.key".into());
     let Queued { to, letter, thread } = queued.ok_or_else(unreadable)?;
@@ -140,7 +140,7 @@ pub(crate) async fn deliver(
     let settings = &forge.settings().mail;
     let message = message::build(&settings.from, &to, &letter, list.as_ref(), job.created_at, job.id)?;
     match &settings.smtp_url {
-        Some(url) => send(&url.0, settings.timeout, message).await,
+        Some(url) => send(url.0.expose(), settings.timeout, message).await,
         None => store(forge, job, message).await,
     }
 }

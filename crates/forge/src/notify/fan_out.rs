@@ -1,10 +1,10 @@
 //! The consumer: writes a notification for each recipient of an event.
 //!
-//! People are gone through in pages and written together, so an event costs a few statements however many watch.
+//! Recipients are read in pages and written together, so an event costs a few statements per page of watchers.
 
 use super::{lifecycle, sight};
 use crate::consumer::{Consumer, read};
-use crate::jobs::{self, Kind};
+use crate::jobs::{self, Kind, NoPayload};
 use crate::{Fault, Forge};
 use abide_core::event::{Kind as EventKind, Payload, SubjectKind};
 use abide_core::notify::{self, Audience, Hearing, Person, Reason, RepoChange, Subject, Topic};
@@ -15,7 +15,6 @@ use abide_store::events::Numbered;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr};
 use futures_util::future::BoxFuture;
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// People per statement.
@@ -31,7 +30,7 @@ impl Consumer for Notifications {
     }
 
     fn wants(&self, kind: EventKind) -> bool {
-        // Whether a role makes news is seen once the payload is read.
+        // The payload decides whether a change of role has a topic.
         notify::topic(kind, Some(Role::Admin)).is_some()
     }
 
@@ -68,11 +67,11 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
         Some(id) => repos::by_id(tx, id, None).await?,
         None => None,
     };
-    // Nobody may read anything of a removed or deleted repository in their inbox.
+    // The inbox shows nothing of a removed or deleted repository.
     let Some(repo) = repo.filter(Repo::is_live) else { return Ok(()) };
     let context = context(tx, forge, event, topic, repo, &body.payload, concerned).await?;
     if context.notify_everyone(tx).await? {
-        jobs::enqueue(tx, Kind::NotifyMail, json!({}), Some(event.seq.to_string())).await?;
+        jobs::enqueue(tx, Kind::NotifyMail, &NoPayload {}, Some(event.seq.to_string())).await?;
     }
     Ok(())
 }

@@ -13,9 +13,9 @@ use abide_store::issues::Issue;
 use abide_store::repos::{Repo, Viewer};
 use abide_store::{StoreError, Tx, issues};
 
-/// How far what waits is counted for the badge on every page.
+/// Maximum count of the badge on every page.
 pub const BADGE: i64 = 100;
-/// Repositories that are listed beside the inbox.
+/// Repositories listed beside the inbox.
 const REPOS: i64 = 50;
 
 /// Only accounts have an inbox.
@@ -33,7 +33,7 @@ fn reader(caller: &Caller) -> (Viewer, bool) {
     (Viewer { user: caller.user_id(), reads_everything }, !caller.reaches(Visibility::Private))
 }
 
-/// A part of the caller's inbox, the latest first.
+/// A page of the caller's inbox, latest first.
 pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Into<Part>) -> Result<Vec<Item>, Access> {
     account(caller)?;
     let (viewer, public) = reader(caller);
@@ -41,7 +41,7 @@ pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Int
     Ok(inbox::list(&mut *forge.store().read().await?, viewer, filter, part.into()).await?)
 }
 
-/// How much of the caller's inbox a filter finds.
+/// Number of notifications in the caller's inbox that match a filter.
 #[boxed]
 pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64, Access> {
     account(caller)?;
@@ -49,7 +49,7 @@ pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64
     Ok(inbox::count(&mut *forge.store().read().await?, viewer, Filter { public, ..filter }).await?)
 }
 
-/// How much the caller has not seen, counted up to [`BADGE`].
+/// Number of the caller's unread notifications, counted up to [`BADGE`].
 #[boxed]
 pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     match caller.user_id() {
@@ -58,7 +58,7 @@ pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     }
 }
 
-/// The repositories in which most waits for the caller.
+/// Repositories with the most unread notifications of the caller.
 #[boxed]
 pub async fn waiting(forge: &Forge, caller: &Caller) -> Result<Vec<Waiting>, Access> {
     account(caller)?;
@@ -75,7 +75,7 @@ pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Acce
     found.ok_or(Access::NotFound)
 }
 
-/// Marks a thread as read, or puts it away, as far as the caller has seen it.
+/// Marks a thread as read or done, up to the last notification that the caller has seen.
 #[boxed]
 pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> Result<(), Access> {
     let unit = (account(caller)?, item.thread, state, item.notified_at);
@@ -110,7 +110,7 @@ pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) 
     opened_subject(forge, caller, repo, (Subject::Issue, issue.id.get())).await
 }
 
-/// The same for a thread that came by nostr.
+/// As [`opened`], for a thread that came by nostr.
 #[boxed]
 pub async fn opened_thread(forge: &Forge, caller: &Caller, repo: &Repo, thread: &Thread) -> Result<bool, Access> {
     opened_subject(forge, caller, repo, (Subject::NostrThread, thread.n)).await
@@ -120,7 +120,7 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
     if account(caller).is_err() {
         return Ok(false);
     }
-    // A look first, so that most pages write nothing.
+    // Read first, so that most pages write nothing.
     let item = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
     match item.filter(|item| item.state == State::Unread) {
         Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
@@ -128,7 +128,7 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
     }
 }
 
-/// Lets the caller hear no more of a thread, or again. For an issue that is the same as its subscription.
+/// Mutes or unmutes a thread for the caller. For an issue, this changes the subscription.
 #[boxed]
 pub async fn set_muted(forge: &Forge, caller: &Caller, item: &Item, muted: bool) -> Result<(), Access> {
     let unit = (account(caller)?, item.thread, item.subject, item.subject_id, muted);

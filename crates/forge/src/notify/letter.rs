@@ -14,7 +14,7 @@ use abide_store::issues::{self, comments};
 use abide_store::repos::{self, Repo};
 use abide_store::{Conn, StoreError, nostr};
 
-/// Characters of a text that a mail holds.
+/// Characters of a text in a mail.
 const MAX_TEXT: usize = 10_000;
 
 /// The last event of a thread, for all its mails.
@@ -142,7 +142,7 @@ impl Deed {
 
 const DELETED: &str = "(The comment was deleted.)";
 
-/// Loads what a mail reports; `None` if the repository or the issue is gone.
+/// Loads the content of a mail; `None` if the repository or the issue is gone.
 pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<Story>, StoreError> {
     let Some(repo) = repos::by_id(conn, pending.repo, None).await? else { return Ok(None) };
     let Reported { body, actor } = notification_mail::event(conn, pending.seq).await?;

@@ -1,10 +1,10 @@
 //! Events about a repository itself: the people concerned, the title in the inbox, and the mail.
 //!
 //! These mails go to everyone concerned, whether or not they may read the repository: the recipient of an offer must know
-//! of a private one, and someone who deleted one must be able to restore it. They wait for no window and cannot be turned
-//! off. The actor gets one only about what cannot be undone or hands something away
-//! ([`RepoChange::is_mailed_to_actor`]). Only people who are brought in without having asked (offered a repository, made a
-//! collaborator or an admin, or removed again) get no more than a few from one actor in an hour; the rest is in their inbox.
+//! of a private repository, and its former owner must be able to restore a deleted one. They are sent at once and cannot be
+//! turned off. The actor gets one only about a change that cannot be undone or that gives something away
+//! ([`RepoChange::is_mailed_to_actor`]). People who did not ask (offered a repository, made a collaborator or an admin, or
+//! removed again) get at most a few mails per actor and hour; the rest is in their inbox.
 
 use crate::mail::{self, letters::Letter};
 use crate::repos::purge::MAX_ADMINS;
@@ -29,7 +29,7 @@ pub(super) async fn concerned(
     body: &Body,
     change: RepoChange<'_>,
 ) -> Result<Vec<UserId>, StoreError> {
-    // The operator hands over without asking: the accepted offer is the news.
+    // The operator transfers without an offer; only the accepted offer is reported.
     if matches!(change, RepoChange::TransferRequested(transfer) if transfer.status != Status::Pending) {
         return Ok(Vec::new());
     }
@@ -228,7 +228,7 @@ impl Mail<'_> {
         }
     }
 
-    /// The next steps, and where.
+    /// The next steps, with their URLs.
     fn next(&self) -> Vec<String> {
         let page = self.link(&format!("/{}", self.slug()));
         match self.change {
@@ -265,7 +265,7 @@ impl Mail<'_> {
                 Vec::new()
             }
             RepoChange::Renamed(_) => vec!["The old URL redirects to it:".into(), page],
-            // The old owner may not be able to read it any more, so there is nothing to point at.
+            // The old owner may have lost read access, so there is no URL to give.
             RepoChange::TransferAccepted(transfer) if transfer.to_id != self.user => {
                 vec!["The old URL redirects to it.".into()]
             }

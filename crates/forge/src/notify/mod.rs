@@ -1,9 +1,9 @@
 //! Notifications, in the inbox and by mail.
 //!
-//! The consumer ([`Notifications`]) goes along the log of events, asks the rule (`abide_core::notify`) about everyone an
-//! event may concern and writes a notification for each recipient; one that is to be mailed has a due time. [`mailing`] turns rows
-//! that are due into mails, [`letter`] has their words. What happens to a repository itself is mailed to its people by
-//! itself: [`lifecycle`]. [`inbox`], [`preferences`] and [`unsubscribe`] are what people do with it.
+//! The consumer ([`Notifications`]) reads the event log, asks the rule (`abide_core::notify`) about every account that an
+//! event may concern, and writes a notification for each recipient; one to be mailed has a due time. [`mailing`] turns due
+//! rows into mails, [`letter`] has their texts. Changes of a repository itself are mailed at once: [`lifecycle`]. [`inbox`],
+//! [`preferences`] and [`unsubscribe`] are for the recipients.
 
 mod fan_out;
 pub mod inbox;

@@ -1,4 +1,4 @@
-//! Which mails someone wants: a choice for each reason.
+//! Mail preferences: one choice for each reason.
 
 use super::Reason;
 use super::inbox::account;
@@ -6,7 +6,7 @@ use crate::{Access, Caller, Forge};
 use abide_macros::boxed;
 use abide_store::attention::notification_mail;
 
-/// Every reason that is mailed, and whether the caller wants it.
+/// Every reason for mails, and whether the caller gets them.
 #[boxed]
 pub async fn mails(forge: &Forge, caller: &Caller) -> Result<Vec<(Reason, bool)>, Access> {
     let user = account(caller)?;
@@ -15,7 +15,7 @@ pub async fn mails(forge: &Forge, caller: &Caller) -> Result<Vec<(Reason, bool)>
     Ok(mailed.map(|reason| (reason, !unwanted.contains(&reason))).collect())
 }
 
-/// Lets the caller have mail for these reasons and no others.
+/// Sets the reasons for which the caller gets mails.
 #[boxed]
 pub async fn set_mails(forge: &Forge, caller: &Caller, wanted: &[Reason]) -> Result<(), Access> {
     let unit = (account(caller)?, wanted.to_vec());

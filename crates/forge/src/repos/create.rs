@@ -16,7 +16,7 @@ use abide_core::names::InvalidName;
 use abide_core::policy::Actor;
 use abide_core::refs::InvalidRefName;
 use abide_core::repo::{Governance, Visibility};
-use abide_core::{RefName, RepoName, UserId};
+use abide_core::{InputError, RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
 use abide_macros::boxed;
 use abide_store::accounts::users;
@@ -36,9 +36,7 @@ pub const MAX_DESCRIPTION: usize = 350;
 /// Input of a new repository.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// As typed.
     pub name: String,
-    /// As typed.
     pub description: String,
     pub visibility: Visibility,
     /// Default branch without `refs/heads/`; `main` if not given.
@@ -56,16 +54,16 @@ pub enum CreateError {
     #[error("this account is suspended and cannot create repositories")]
     Suspended,
     /// The name breaks a rule.
-    #[error("name: {0}")]
+    #[error(transparent)]
     InvalidName(#[from] InvalidName),
     /// The owner has a repository with this name.
-    #[error("name: you already have a repository with this name")]
+    #[error("you already have a repository with this name")]
     NameTaken,
     /// The description is too long or has control characters.
-    #[error("description: must have at most {MAX_DESCRIPTION} characters and no control characters")]
+    #[error("must have at most {MAX_DESCRIPTION} characters and no control characters")]
     Description,
     /// The branch name breaks a rule.
-    #[error("default_branch: {0}")]
+    #[error(transparent)]
     Branch(#[from] InvalidRefName),
     /// The template does not exist.
     #[error(transparent)]
@@ -79,9 +77,25 @@ pub enum CreateError {
     /// The account has no username.
     #[error("choose a user name first; it is part of the repository URL")]
     Nameless,
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+impl InputError for CreateError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::InvalidName(_) | Self::NameTaken => Some("name"),
+            Self::Description => Some("description"),
+            Self::Branch(_) => Some("default_branch"),
+            Self::Template(unknown) => unknown.field(),
+            Self::LoginRequired
+            | Self::Suspended
+            | Self::TooMany(_)
+            | Self::TooOften { .. }
+            | Self::Nameless
+            | Self::Fault(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for CreateError {

@@ -14,7 +14,7 @@ use abide_core::lifecycle::Refusal;
 use abide_core::policy::Action;
 use abide_core::refs::InvalidRefName;
 use abide_core::repo::{Governance, Visibility};
-use abide_core::{RefName, RepoId, RepoName, failpoint};
+use abide_core::{InputError, RefName, RepoId, RepoName, failpoint};
 use abide_macros::boxed;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
@@ -23,7 +23,6 @@ use serde_json::json;
 /// Properties to change; `None` leaves a property as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// As typed.
     pub description: Option<String>,
     /// A branch, without `refs/heads/`.
     pub default_branch: Option<String>,
@@ -40,17 +39,28 @@ pub enum EditError {
     #[error(transparent)]
     Access(#[from] Access),
     /// The description is too long or has control characters.
-    #[error("description: must have at most {MAX_DESCRIPTION} characters and no control characters")]
+    #[error("must have at most {MAX_DESCRIPTION} characters and no control characters")]
     Description,
     /// The branch name breaks a rule.
-    #[error("default_branch: {0}")]
+    #[error(transparent)]
     BranchName(#[from] InvalidRefName),
     /// The branch does not exist.
-    #[error("default_branch: branch {0} does not exist; push it first")]
+    #[error("branch {0} does not exist; push it first")]
     NoSuchBranch(String),
     /// The lifecycle state forbids the change.
     #[error(transparent)]
     Life(LifeError),
+}
+
+impl InputError for EditError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Description => Some("description"),
+            Self::BranchName(_) | Self::NoSuchBranch(_) => Some("default_branch"),
+            Self::Life(life) => life.field(),
+            Self::Access(_) => None,
+        }
+    }
 }
 
 impl From<LifeError> for EditError {

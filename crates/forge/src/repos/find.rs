@@ -26,7 +26,6 @@ pub enum FindError {
         /// Ids of the repositories, latest first.
         ids: Vec<RepoId>,
     },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

@@ -17,7 +17,7 @@ use abide_core::event::{Payload, RepoForked};
 use abide_core::names::InvalidName;
 use abide_core::policy::{Action, DenyCode};
 use abide_core::repo::Governance;
-use abide_core::{RepoId, RepoName, UserId, failpoint};
+use abide_core::{InputError, RepoId, RepoName, UserId, failpoint};
 use abide_git::copy::Draft;
 use abide_git::{GitError, Ref, Snapshot, bare, incoming, maintain::disk_usage};
 use abide_macros::boxed;
@@ -61,10 +61,10 @@ pub enum ForkError {
     #[error(transparent)]
     Access(#[from] Access),
     /// The name breaks a rule.
-    #[error("name: {0}")]
+    #[error(transparent)]
     InvalidName(#[from] InvalidName),
     /// The caller has another repository with this name.
-    #[error("name: you already have a repository with this name; choose another name for the fork")]
+    #[error("you already have a repository with this name; choose another name for the fork")]
     NameTaken,
     /// The source has no content.
     #[error("the repository is empty; push to it first")]
@@ -78,6 +78,15 @@ pub enum ForkError {
     /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
     TooOften { retry_after: Duration },
+}
+
+impl InputError for ForkError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::InvalidName(_) | Self::NameTaken => Some("name"),
+            Self::Access(_) | Self::Empty | Self::Nameless | Self::TooMany(_) | Self::TooOften { .. } => None,
+        }
+    }
 }
 
 impl From<StoreError> for ForkError {

@@ -87,10 +87,7 @@ impl Mark {
 
     /// Whether a repository has this mark.
     pub(super) fn holds(self, repo: &Repo) -> bool {
-        match self {
-            Self::Archived(wanted) => repo.is_archived() == wanted,
-            Self::Visibility(wanted) => repo.is_private() == (wanted == Visibility::Private),
-        }
+        repo.state().holds(self.life())
     }
 }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// again.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// How many admins of a repository hear of what happens to it, beside its owner.
+/// Admins of a repository who are notified of its changes, besides its owner.
 pub(crate) const MAX_ADMINS: i64 = 50;
 
 /// Result of a sweep.

@@ -2,7 +2,7 @@
 
 use crate::{Access, Fault};
 use abide_core::names::InvalidName;
-use abide_core::{lifecycle, transfer};
+use abide_core::{InputError, lifecycle, transfer};
 use abide_store::StoreError;
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ pub enum LifeError {
     #[error(transparent)]
     Offer(#[from] transfer::Refusal),
     /// The name breaks a rule.
-    #[error("name: {0}")]
+    #[error(transparent)]
     InvalidName(#[from] InvalidName),
     /// The owner has a live repository with this name.
-    #[error("name: the owner already has a repository with this name; choose another name")]
+    #[error("the owner already has a repository with this name; choose another name")]
     NameTaken,
     /// The repository has this name already.
-    #[error("name: the repository already has this name")]
+    #[error("the repository already has this name")]
     SameName,
     /// The repository has reached its rename limit.
-    #[error("name: a repository can be renamed at most {limit} times in {}; try again later", days(*.window))]
+    #[error("a repository can be renamed at most {limit} times in {}; try again later", days(*.window))]
     RenameRateLimited {
         /// Renames within `window`.
         limit: usize,
@@ -37,7 +37,7 @@ pub enum LifeError {
         wait: Duration,
     },
     /// No account with this name can take the repository.
-    #[error("new_owner: no such account, or it cannot own repositories")]
+    #[error("no such account, or it cannot own repositories")]
     UnknownRecipient,
     /// The future owner has reached the repository limit.
     #[error("the account owns {0} repositories, the limit (repos.per_user)")]
@@ -78,6 +78,21 @@ impl LifeError {
             Self::Offer(_) => Class::Conflict,
             Self::InvalidName(_) | Self::SameName => Class::Invalid(Some("name")),
             Self::RenameRateLimited { wait, .. } => Class::TooOften(*wait),
+        }
+    }
+}
+
+impl InputError for LifeError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::InvalidName(_) | Self::NameTaken | Self::SameName | Self::RenameRateLimited { .. } => Some("name"),
+            Self::UnknownRecipient => Some("new_owner"),
+            Self::Access(_)
+            | Self::Refused(_)
+            | Self::Offer(_)
+            | Self::TooMany(_)
+            | Self::DeletedByKey
+            | Self::Busy => None,
         }
     }
 }

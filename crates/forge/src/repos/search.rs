@@ -2,6 +2,7 @@
 
 use crate::open::viewer;
 use crate::{Caller, Fault, Forge};
+use abide_core::InputError;
 use abide_core::search::{InvalidSearch, Terms};
 use abide_macros::boxed;
 use abide_store::StoreError;
@@ -28,11 +29,19 @@ pub struct Query {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The text breaks a rule.
-    #[error("q: {0}")]
+    #[error(transparent)]
     Invalid(#[from] InvalidSearch),
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+impl InputError for SearchError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid(_) => Some("q"),
+            Self::Fault(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for SearchError {

@@ -6,7 +6,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{Payload, TopicsChanged};
 use abide_core::policy::Action;
 use abide_core::topics::{self as rules, InvalidTopics};
-use abide_core::{RepoId, Topic};
+use abide_core::{InputError, RepoId, Topic};
 use abide_macros::boxed;
 use abide_store::repos::Repo;
 use abide_store::repos::topics;
@@ -21,8 +21,17 @@ pub enum TopicsError {
     #[error(transparent)]
     Access(#[from] Access),
     /// A topic breaks a rule, or there are too many.
-    #[error("names: {0}")]
+    #[error(transparent)]
     Invalid(#[from] InvalidTopics),
+}
+
+impl InputError for TopicsError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid(_) => Some("names"),
+            Self::Access(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for TopicsError {

@@ -1,11 +1,11 @@
 //! Outgoing mail.
 
 use super::Rate;
+use abide_core::Redacted;
 use abide_core::settings::value::TICK;
 use abide_core::settings::{count, duration, window};
 use lettre::message::Mailbox;
 use lettre::{AsyncSmtpTransport, Tokio1Executor};
-use std::fmt;
 use std::time::Duration;
 
 abide_core::settings! {
@@ -39,9 +39,9 @@ fn sender(text: &str) -> Result<String, String> {
     text.parse::<Mailbox>().map(|_| text.to_owned()).map_err(|_| rule())
 }
 
-/// URL of the mail server. It may contain a password, so it is never shown.
-#[derive(Clone)]
-pub struct SmtpUrl(pub String);
+/// URL of the mail server. It may contain a password.
+#[derive(Debug, Clone)]
+pub struct SmtpUrl(pub Redacted<String>);
 
 impl SmtpUrl {
     fn parse(text: &str) -> Result<Option<Self>, String> {
@@ -50,14 +50,8 @@ impl SmtpUrl {
             url => {
                 let rule = || "it must be a URL such as smtps://user:password@mail.example.org".to_owned();
                 let checked = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| rule());
-                checked.map(|_| Some(Self(url.to_owned())))
+                checked.map(|_| Some(Self(url.into())))
             }
         }
-    }
-}
-
-impl fmt::Debug for SmtpUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SmtpUrl(***)")
     }
 }

@@ -29,22 +29,22 @@ use std::time::Duration;
 
 /// Repositories in which one nostr event becomes a domain event.
 const REPOS: usize = 20;
-/// Characters of a text that feeds show.
+/// Characters of a text in feeds.
 const EXCERPT: usize = 300;
 
-/// Bytes of beginnings of threads that are read for one batch of events. Everything here runs in the transaction that stores the
-/// batch, and on SQLite every other writer waits for it. Thousands of threads of the usual size fit, or thirty of the largest.
+/// Bytes of root events read for one batch. This runs in the transaction that stores the batch, and on SQLite every other
+/// writer waits for it. Thousands of usual threads fit, or thirty of the largest.
 const ROOT_BYTES: u64 = 8 << 20;
 
-/// Events that were served before the beginning of their thread and are emitted when it comes: per thread, and in bytes per
+/// Events that were served before the root of their thread and are emitted when it arrives: per thread, and in bytes per
 /// batch.
 const EARLY: i64 = 100;
 const EARLY_BYTES: i64 = 1 << 20;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Keys without a named account cost nothing, so the number of their domain events is bounded: per key, and per repository
-/// for all of them together. Beyond it their nostr events are served and shown, but nobody is notified.
+/// Anyone can make keys without a named account, so their domain events are limited: per key, and per repository for all
+/// of them. Beyond the limit, their nostr events are served and shown, but nobody is notified.
 const THREADS_OF_KEY: Limit = Limit { scope: "nostr_threads_key", times: 20, window: DAY };
 const THREADS_OF_REPO: Limit = Limit { scope: "nostr_threads_repo", times: 100, window: DAY };
 const OTHERS_OF_KEY: Limit = Limit { scope: "nostr_said_key", times: 200, window: DAY };
@@ -63,7 +63,7 @@ struct Thread<'a> {
     head: Head,
     kind: ThreadKind,
     added: Vec<Added<'a>>,
-    /// The event that begins it, if it came in the same batch.
+    /// The root event, if it came in the same batch.
     begun: Option<&'a Event>,
 }
 
@@ -73,7 +73,7 @@ impl Thread<'_> {
     }
 }
 
-/// Facts about a batch, each looked up once.
+/// Facts about a batch, each loaded once.
 struct Batch<'a> {
     settings: &'a GraspSettings,
     accounts: HashMap<String, KeyAccount>,
@@ -81,12 +81,11 @@ struct Batch<'a> {
     governed: HashMap<RepoId, Option<Governed>>,
 }
 
-/// Emits the domain events of nostr events that were just stored, and of those that were served before the beginnings of
-/// their threads, which come with this batch.
+/// Emits the domain events of nostr events that were just stored, and of earlier events whose root comes with this batch.
 ///
-/// A stranger can publish many large events, so what this reads is bounded whatever is stored: keys that reached their limit
-/// today are passed over before anything is read, the status of a thread comes from columns, and beginnings of threads are
-/// read one at a time within [`ROOT_BYTES`].
+/// A stranger can publish many large events, so the bytes read here are bounded: keys that reached their limit today are
+/// skipped before anything is read, the status of a thread comes from columns, and root events are read one at a time within
+/// [`ROOT_BYTES`].
 pub(crate) async fn served<'a>(
     tx: &mut Tx,
     settings: &GraspSettings,
@@ -120,7 +119,7 @@ pub(crate) async fn served<'a>(
     Ok(())
 }
 
-/// The stored events that add to threads which begin in this batch. They were not emitted yet: the beginning was missing.
+/// Stored events of threads whose root comes with this batch. They were not emitted yet, because the root was missing.
 async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError> {
     let begins = |event: &&&Event| addition(event).is_some_and(|(_, what)| what == Addition::Opened);
     let keys = |event: &Event| ['e', 'E'].map(|letter| tag_key(letter, &event.id.to_hex()));
@@ -141,18 +140,18 @@ async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError>
         positions.retain(|position| !own.contains(&position.id));
         let mut texts = nostr::query::json_within(tx, &positions, left).await?;
         left -= texts.iter().map(|(position, _)| position.bytes).sum::<i64>();
-        // In the order in which they were said.
+        // In the order of their publication.
         texts.reverse();
         let adds = |said: &Event| addition(said).is_some_and(|(root, _)| root == event.id);
         found.extend(texts.iter().filter_map(|(_, json)| readable(json)).filter(adds));
     }
-    // One event may name several beginnings, and adds to one of them.
+    // One event may name several roots, and adds to one of them.
     let mut once = HashSet::new();
     found.retain(|event: &Event| once.insert(event.id));
     Ok(found)
 }
 
-/// The accounts of the authors and of those whom the texts mention, by key.
+/// Accounts of the authors and of mentioned keys, by key.
 async fn accounts<'a>(
     conn: &mut Conn,
     events: impl Iterator<Item = &'a Event>,
@@ -169,7 +168,7 @@ fn is_named(accounts: &HashMap<String, KeyAccount>, key: &PublicKey) -> bool {
     accounts.get(&nip19::npub(key)).is_some_and(|account| account.named)
 }
 
-/// Additions of keys that are within their limits today. Looked up for all at once, and before anything is read for them.
+/// Additions of keys within their limits today. One lookup for all keys, before any text is read.
 async fn within_day<'a>(
     tx: &mut Tx,
     mut added: Vec<(&'a Event, EventId, Addition)>,
@@ -189,7 +188,7 @@ async fn within_day<'a>(
     Ok(added)
 }
 
-/// The threads that are added to, in the order of what is added.
+/// Threads of the additions, in the order of the additions.
 async fn threads<'a>(
     conn: &mut Conn,
     added: Vec<(&'a Event, EventId, Addition)>,
@@ -202,7 +201,7 @@ async fn threads<'a>(
     for (event, root, addition) in added {
         let (Some(own), Some(head)) = (heads.get(event.id.as_bytes()), heads.get(root.as_bytes())) else { continue };
         let Some(kind) = ThreadKind::of(head.kind) else { continue };
-        // Only the author of a PR event brings other versions of it.
+        // Only the author of a PR event can publish updates of it.
         if addition == Addition::Version && event.pubkey.as_bytes() != &head.pubkey {
             continue;
         }
@@ -213,7 +212,7 @@ async fn threads<'a>(
         let Some(thread) = threads.get_mut(index) else { continue };
         let news = Added { event, n: own.n, addition };
         if addition == Addition::Opened {
-            // A thread before what is said on it.
+            // A root before its comments.
             thread.begun = Some(event);
             thread.added.insert(0, news);
         } else {
@@ -234,7 +233,7 @@ impl Batch<'_> {
     async fn emit_thread(&mut self, tx: &mut Tx, thread: &Thread<'_>, root: &Event) -> Result<(), StoreError> {
         let repos = self.repos(tx, root).await?;
         for news in &thread.added {
-            // A status alone is no change: see below.
+            // A status event may leave the status unchanged: see [`Batch::change`].
             let Some(change) = thread_event(thread.kind, news.addition, Status::Open, Status::Open) else { continue };
             for repo in &repos {
                 self.emit_in(tx, thread, root, news, repo, change).await?;
@@ -283,7 +282,7 @@ impl Batch<'_> {
         keys.iter().filter_map(|key| self.accounts.get(&nip19::npub(key))).map(|found| found.id).collect()
     }
 
-    /// The live repositories that a thread is about.
+    /// Live repositories of a thread.
     async fn repos(&mut self, conn: &mut Conn, root: &Event) -> Result<Vec<Repo>, StoreError> {
         let named =
             Issue::parse(root).map(|issue| issue.repos).or_else(|_| PrEvent::parse(root).map(|found| found.repos));
@@ -300,8 +299,8 @@ impl Batch<'_> {
         Ok(repos)
     }
 
-    /// The status of a batch that changes the status of its thread in a repository, and the change. However many statuses came
-    /// together, the thread is looked at once and makes one domain event.
+    /// The status event of a batch that changes the status of its thread in a repository, and the change. Several status
+    /// events of one batch make one domain event.
     async fn change<'t>(
         &mut self,
         tx: &mut Tx,
@@ -337,8 +336,8 @@ impl Batch<'_> {
         Ok(thread_event(thread.kind, news.addition, before, after.status).map(|change| (news, change)))
     }
 
-    /// Keeps titles and the beginnings of texts beside their events, for feeds and the inbox. The thread comes first: it may be
-    /// older than this table, or have no domain event yet.
+    /// Stores titles and excerpts for feeds and the inbox. The thread comes first: it may be older than this table, or have no
+    /// domain event yet.
     async fn note(&self, tx: &mut Tx, thread: &Thread<'_>, root: &Event, news: &Added<'_>) -> Result<(), StoreError> {
         let row = |n: i64, event: &Event, title: String| New {
             n,
@@ -370,7 +369,7 @@ fn payload(change: ThreadEvent, addition: NostrAddition) -> Payload {
     }
 }
 
-/// The newest word of each key whose word counts on how far a thread is, without some rows.
+/// Newest status event of each key that may set the status of a thread, without some rows.
 async fn words(
     conn: &mut Conn,
     governed: &Governed,
@@ -380,12 +379,12 @@ async fn words(
 ) -> Result<Vec<StatusEvent>, StoreError> {
     let deciders = governed.deciders(author).into_iter();
     let pairs: Vec<Pair> = deciders.map(|key| (root.to_bytes(), key.to_bytes())).collect();
-    // An event that is to be forgotten later counts until then, and one of the past does not come here.
+    // An event with an expiry counts until then; expired events do not get here.
     let found = nostr::statuses::newest(conn, &pairs, but, 1, 0).await?;
     Ok(found.iter().filter_map(status_event).collect())
 }
 
-/// The status of a thread now.
+/// Current status of a thread.
 pub(crate) async fn status(
     conn: &mut Conn,
     settings: &GraspSettings,

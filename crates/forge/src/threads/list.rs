@@ -10,25 +10,24 @@ use abide_store::nostr;
 use abide_store::nostr::query::Query;
 use abide_store::nostr::statuses::Pair;
 
-/// No page is farther: older threads are found by a client for nostr.
+/// Last page of a list. A nostr client can find older threads.
 pub const MAX_PAGES: usize = 40;
 
-/// Bytes of events that are read at once for a page; of each, a line is kept.
+/// Bytes of events read for a page; one line of each is kept.
 const STEP: i64 = 1 << 20;
 
 /// Kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Something is broken, missing or worth doing.
     Issue,
-    /// A change as text.
+    /// A change as a patch text.
     Patch,
-    /// A change as a commit.
+    /// A PR event, which names a commit.
     PullRequest,
 }
 
 impl Kind {
-    /// Of a kind of event; `None` if such events begin no thread.
+    /// Kind of thread that an event kind begins, if any.
     pub(super) fn of(kind: u16) -> Option<Self> {
         match kind {
             kinds::ISSUE => Some(Self::Issue),
@@ -44,14 +43,12 @@ impl Kind {
 pub struct Line {
     /// The event, in hexadecimal.
     pub id: String,
-    /// Kind of thread.
     pub kind: Kind,
     pub title: String,
-    /// Who began it, as people write keys.
+    /// Author, as npub.
     pub author: String,
-    /// When, in seconds, as the author says.
+    /// Time in seconds, from the event.
     pub at: i64,
-    /// How far it is.
     pub status: Status,
 }
 
@@ -59,7 +56,7 @@ pub struct Line {
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     pub lines: Vec<Line>,
-    /// Whether there are older ones.
+    /// Whether there is a next page.
     pub more: bool,
 }
 
@@ -87,7 +84,7 @@ pub async fn pr_events(
     of_kinds(forge, caller, governed, vec![kinds::PATCH, kinds::PULL_REQUEST], (page, per_page)).await
 }
 
-/// The beginning of a thread, as far as a list shows it.
+/// Root event of a thread, with the parts that a list shows.
 struct Begun {
     id: EventId,
     author: PublicKey,
@@ -148,7 +145,7 @@ fn line(event: &Event, governed: &Governed) -> Option<Begun> {
     Some(Begun { id: event.id, author: event.pubkey, line })
 }
 
-/// The newest words on the status of several threads, of each key whose word may count.
+/// Newest status events of several threads, for each key that may set a status.
 async fn statuses(
     conn: &mut abide_store::Conn,
     governed: &Governed,

@@ -1,8 +1,8 @@
 //! Nostr threads of a repository that a key governs: issues, patches, pull requests, and their comments and statuses.
 //!
-//! Only what the relay serves is shown, and only to repositories that the event itself names. [`mod@list`] and [`mod@show`]
-//! read; [`mod@emit`] writes the domain events. Strangers decide how much there is, so rows are counted in bytes before their
-//! text is read, and how far a thread is comes from columns (`store::nostr_statuses`).
+//! Only events that the relay serves are shown, and only in repositories that the event itself names. [`mod@list`] and
+//! [`mod@show`] read; [`mod@emit`] writes the domain events. Strangers decide how much is stored, so rows are counted in bytes
+//! before their text is read, and the status of a thread comes from columns (`store::nostr::statuses`).
 
 pub(crate) mod emit;
 pub mod list;
@@ -21,23 +21,23 @@ use abide_store::{Conn, StoreError, nostr};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Who rules a repository.
+/// Owner and maintainers of a repository that signed events govern.
 #[derive(Debug, Clone)]
 pub struct Governed {
     /// The key that announced it.
     pub owner: PublicKey,
     pub identifier: String,
-    /// Keys whose signature counts, the owner included.
+    /// Keys of the maintainers, including the owner.
     pub maintainers: BTreeSet<PublicKey>,
 }
 
 impl Governed {
-    /// The owner as people write it.
+    /// Owner as npub.
     pub fn npub(&self) -> String {
         nip19::npub(&self.owner)
     }
 
-    /// The maintainers as people write them, the owner first.
+    /// Maintainers as npubs, the owner first.
     pub fn maintainer_npubs(&self) -> Vec<String> {
         let others = self.maintainers.iter().filter(|key| **key != self.owner);
         std::iter::once(&self.owner).chain(others).map(nip19::npub).collect()
@@ -47,18 +47,18 @@ impl Governed {
         Coordinate::repo(self.owner, &self.identifier)
     }
 
-    /// The key under which events that name the repository are filed.
+    /// Index key of events that name the repository.
     fn filed_under(&self) -> i64 {
         nostr::events::tag_key('a', &self.coordinate().to_string())
     }
 
-    /// The keys whose word on the status of a thread counts.
+    /// Keys that may set the status of a thread.
     fn deciders(&self, author: PublicKey) -> BTreeSet<PublicKey> {
         self.maintainers.iter().copied().chain([author]).collect()
     }
 }
 
-/// Who rules a repository; `None` if accounts do.
+/// Owner and maintainers of a repository; `None` if accounts govern it.
 #[boxed]
 pub async fn governed(forge: &Forge, repo: &Repo) -> Result<Option<Governed>, Fault> {
     Ok(governed_in(&mut *forge.store().read().await?, &forge.settings().grasp, repo).await?)
@@ -71,7 +71,7 @@ async fn governed_in(conn: &mut Conn, settings: &GraspSettings, repo: &Repo) -> 
     Ok(Some(Governed { owner, identifier: identifier.clone(), maintainers: circle.members }))
 }
 
-/// A word on a status as the rules know it.
+/// A stored status event, as the rules take it.
 fn status_event(word: &Word) -> Option<StatusEvent> {
     Some(StatusEvent {
         id: EventId::from_byte_array(word.id),
@@ -82,7 +82,7 @@ fn status_event(word: &Word) -> Option<StatusEvent> {
     })
 }
 
-/// A slot of the caller among what takes a while, where more than a little is read. It stays with the work.
+/// Slot of the caller for expensive reads. It is held until the work ends.
 async fn slot(forge: &Forge, caller: &Caller, bytes: i64) -> Result<Option<Arc<PoolSlot>>, Fault> {
     if bytes <= LITTLE {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! One thread: what it says, and what was said on it, in order.
+//! One thread: its root event, comments, statuses and commits, in order.
 
 use super::list::Kind;
 use super::{Governed, seconds, slot, status_event};
@@ -13,54 +13,51 @@ use abide_store::nostr::query::{EventPosition, Query};
 use abide_store::nostr::statuses::Pair;
 use abide_store::{Conn, StoreError, nostr};
 
-/// So much of a thread is shown, the newest. No more than a walk along an index finds.
+/// Newest entries of a thread that are shown; an index walk finds no more.
 const ENTRIES: usize = 500;
 
-/// Statuses of one key that are shown, the newest.
+/// Newest statuses of one key that are shown.
 const STATUSES: i64 = 100;
 
-/// Bytes of a thread that are read, its comments from the newest on; a beginning that is longer is read alone.
+/// Bytes of a thread that are read, newest comments first. A root event beyond this is read alone.
 const TEXT: i64 = 1 << 20;
 
-/// Bytes of updates to a pull request that are read, from the newest on: a few hundred of the usual size, or one of the largest.
+/// Bytes of updates of a PR event that are read, newest first: a few hundred usual ones, or one of the largest.
 const UPDATES: i64 = 256 << 10;
 
 /// A thread.
 #[derive(Debug, Clone)]
 pub struct Thread {
-    /// The number of the event here.
+    /// Row number of the event.
     pub n: i64,
     /// The event, in hexadecimal.
     pub id: String,
-    /// Kind of thread.
     pub kind: Kind,
     pub title: String,
-    /// Who began it, as people write keys.
+    /// Author, as npub.
     pub author: String,
-    /// When, in seconds, as the author says.
+    /// Time in seconds, from the event.
     pub at: i64,
     /// Markdown, or a patch.
     pub content: String,
-    /// Labels.
     pub labels: Vec<String>,
-    /// How far it is.
     pub status: Status,
     /// Latest proposed commit, if it is a PR event.
     pub tip: Option<Tip>,
-    /// Comments and status changes, the oldest first.
+    /// Comments and status changes, oldest first.
     pub entries: Vec<Entry>,
-    /// Whether more was said, longer ago.
+    /// Whether there are older entries.
     pub more: bool,
 }
 
-/// Something that was said on a thread.
+/// An entry of a thread.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The event, in hexadecimal.
     pub id: String,
-    /// Who, as people write keys.
+    /// Author, as npub.
     pub author: String,
-    /// When, in seconds, as the author says.
+    /// Time in seconds, from the event.
     pub at: i64,
     pub what: What,
 }
@@ -70,32 +67,33 @@ pub struct Entry {
 pub enum What {
     /// A comment, in Markdown.
     Said(String),
-    /// A status that counts.
+    /// A status by a key that may set it.
     Became(Status),
-    /// Another commit.
+    /// An update with another commit.
     Updated(Option<String>),
 }
 
-/// Whether an event names a repository as what it is about.
+/// Whether an event names a repository as its subject.
 pub(super) fn names(event: &Event, governed: &Governed) -> bool {
     let repos =
         Issue::parse(event).map(|issue| issue.repos).or_else(|_| PrEvent::parse(event).map(|found| found.repos));
     repos.is_ok_and(|repos| repos.contains(&governed.coordinate()))
 }
 
-/// Where the parts of a thread are, and how much of them is read.
+/// Row numbers of the parts of a thread that are read.
 struct Parts {
     n: i64,
     bytes: i64,
     statuses: Vec<StatusEvent>,
     updates: Vec<EventPosition>,
     comments: Vec<EventPosition>,
-    /// Whether more was said, longer ago.
+    /// Whether there are older entries.
     more: bool,
 }
 
 impl Parts {
-    /// Looks for them. Each by whose word counts, and apart from comments, so that strangers cannot bury a status or a commit.
+    /// Finds them. Statuses and updates are looked up by their authorised keys, apart from comments, so that strangers cannot
+    /// push them out of the limit.
     async fn find(
         conn: &mut Conn,
         governed: &Governed,
@@ -118,7 +116,7 @@ impl Parts {
         let mut updates = nostr::query::positions(conn, &by_author, now).await?;
         let mut comments = nostr::query::positions(conn, &named(kinds::COMMENT, None), now).await?;
         let more = |positions: &[EventPosition], kept| kept < positions.len() || positions.len() >= ENTRIES;
-        // The newest update is what is proposed, whatever its size.
+        // The newest update is the proposed commit, so it is read at any size.
         let (kept, of_text) = (
             nostr::query::within(&updates, UPDATES).max(1).min(updates.len()),
             nostr::query::within(&comments, TEXT.saturating_sub(head.bytes)),
@@ -132,7 +130,7 @@ impl Parts {
     }
 }
 
-/// A thread of a repository; `None` if there is none, or it is not served, or is about another repository.
+/// A thread of a repository; `None` if it does not exist, is not served, or is about another repository.
 #[boxed]
 pub async fn thread(
     forge: &Forge,
@@ -196,21 +194,21 @@ fn at(event: &Event) -> i64 {
     i64::try_from(event.created_at.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A comment on a thread; `None` if it hangs on another one.
+/// A comment on a thread; `None` if it belongs to another thread.
 fn said(root: &Event, event: Event) -> Option<Entry> {
     Comment::parse(&event).ok().filter(|comment| comment.root == Root::Event(root.id))?;
     let (id, author, at) = (event.id.to_hex(), nip19::npub(&event.pubkey), at(&event));
     Some(Entry { id, author, at, what: What::Said(event.content) })
 }
 
-/// Another commit of a pull request; `None` if somebody else than its author proposes it.
+/// An update of a PR event; `None` if its author is not the author of the PR event.
 fn updated(root: &Event, event: &Event) -> Option<Entry> {
     let update = PrEvent::parse(event).ok().filter(|update| update.author == root.pubkey)?;
     let what = What::Updated(update.commit.map(|commit| commit.to_string()));
     Some(Entry { id: event.id.to_hex(), author: nip19::npub(&event.pubkey), at: at(event), what })
 }
 
-/// A status, which was looked for among those whose word counts.
+/// A status by a key that may set it.
 fn became(status: &StatusEvent) -> Entry {
     Entry {
         id: status.id.to_hex(),

@@ -2,6 +2,7 @@
 
 use super::{Hook, HookError, SECRET};
 use crate::{Forge, sealed};
+use abide_core::Redacted;
 use abide_core::event::HookChoice;
 use abide_core::webhooks::{self as rules, ContentType, Kinds};
 use abide_outbound::OutboundUrl;
@@ -16,7 +17,7 @@ pub enum Secret {
     /// Nothing is signed any more.
     Remove,
     /// This one.
-    Set(String),
+    Set(Redacted<String>),
 }
 
 /// Fields of a webhook; a missing field stays as it is, or gets its default in a new webhook.
@@ -58,8 +59,8 @@ pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> R
         Secret::Keep => before.and_then(|hook| hook.secret.clone()),
         Secret::Remove => None,
         Secret::Set(typed) => {
-            let plain = rules::secret(typed).map_err(|error| invalid("secret", error))?;
-            plain.map(|plain| sealed::seal(forge, SECRET, plain.as_bytes()))
+            let plain = rules::secret(typed.expose()).map_err(|error| invalid("secret", error))?;
+            plain.map(|plain| sealed::seal(forge, SECRET, plain.as_bytes()).into())
         }
     };
     let active = change.active.or(before.map(|hook| hook.active)).unwrap_or(true);

@@ -237,7 +237,7 @@ fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Strin
     add("x-abide-attempt", &delivery.attempts.to_string())?;
     if let Some(sealed) = &hook.secret {
         let unreadable = "the secret was encrypted with another secret.key; set it again";
-        let secret = sealed::open(forge, SECRET, sealed).ok_or(unreadable)?;
+        let secret = sealed::open(forge, SECRET, sealed.expose()).ok_or(unreadable)?;
         add("x-hub-signature-256", &format!("sha256={}", signature(&secret, body)))?;
     }
     Ok(headers)

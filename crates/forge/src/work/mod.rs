@@ -7,7 +7,7 @@ use crate::accounts::{delete, reset};
 use crate::git::{maintain, reconcile};
 use crate::grasp::{expire, settle, spread, sweep};
 use crate::issues::keywords;
-use crate::jobs::{self, Handler, JobError, Kind};
+use crate::jobs::{Handler, JobError, Kind};
 use crate::notify::mailing;
 use crate::repos::purge;
 use crate::{Fault, Forge, feeds, mail};
@@ -31,9 +31,7 @@ pub(crate) fn handler(kind: Kind) -> Handler {
                 Ok(sent?)
             })
         },
-        Kind::AccountReset => {
-            |forge, job| Box::pin(async move { Ok(reset::answer(forge, &jobs::payload(job)).await?) })
-        }
+        Kind::AccountReset => |forge, job| Box::pin(async move { Ok(reset::answer(forge, job).await?) }),
         Kind::AccountErase => |forge, job| Box::pin(delete::work(forge, job)),
         Kind::IssueKeywords => |forge, job| Box::pin(keywords::work(forge, job)),
         Kind::NotifyMail => |forge, _| Box::pin(async move { Ok(mailing::run(forge).await?) }),

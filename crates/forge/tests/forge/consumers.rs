@@ -2,6 +2,7 @@
 
 use crate::rig::{Rig, node, rig_with};
 use abide_core::event::{Body, Kind, Publicity, RepoThen, SubjectKind};
+use abide_forge::By;
 use abide_forge::consumers::manage::{self, Settle, SettleError};
 use abide_forge::consumers::{Consumer, Shared, catch_up_with, register};
 use abide_forge::{Fault, Forge, jobs as work};
@@ -87,7 +88,7 @@ async fn happen(rig: &Rig, kind: Kind, subject: i64) {
 /// How many effects each thing has had.
 async fn effects(rig: &Rig) -> BTreeMap<i64, usize> {
     let mut seen = BTreeMap::new();
-    for job in work::manage::list(&rig.forge, None, 10_000).await.expect("readable") {
+    for job in work::manage::list(&rig.forge, &By::Operator, None, 10_000).await.expect("readable") {
         if job.kind == EFFECT {
             let payload: serde_json::Value = serde_json::from_str(&job.payload).expect("JSON");
             *seen.entry(payload["source"].as_i64().expect("a number")).or_default() += 1;
@@ -117,7 +118,7 @@ async fn events_are_taken_in_once_from_the_moment_a_consumer_is_known(
     register(&rig.forge, &scribe).await.expect("to be made known again changes nothing");
     catch_up_with(&rig.forge, &scribe).await.expect("it reads");
     assert_eq!(effects(&rig).await, once_each((1..=120).filter(|source| source % 3 != 0)));
-    let status = manage::status(&rig.forge).await.expect("readable");
+    let status = manage::status(&rig.forge, &By::Operator).await.expect("readable");
     let (lag, cursor): (Vec<_>, Vec<_>) = status.iter().map(|it| (it.lag(), it.cursor)).unzip();
     assert_eq!((lag, cursor), (vec![0], vec![121]));
 }
@@ -148,40 +149,40 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
 
     catch_up_with(&rig.forge, &consumers).await.expect("it reads");
     assert_eq!(effects(&rig).await, once_each(1..=4), "what comes before is taken in, the rest waits");
-    let stuck = &manage::status(&rig.forge).await.expect("readable")[0];
+    let stuck = &manage::status(&rig.forge, &By::Operator).await.expect("readable")[0];
     assert_eq!((stuck.tries, stuck.lag(), stuck.failures), (1, 5, 0));
     assert!(stuck.last_error.is_some());
 
     // It is not tried before its time, and then twice more.
     catch_up_with(&rig.forge, &consumers).await.expect("it reads");
-    assert_eq!(manage::status(&rig.forge).await.expect("readable")[0].tries, 1);
+    assert_eq!(manage::status(&rig.forge, &By::Operator).await.expect("readable")[0].tries, 1);
     for _ in 0..2 {
         rig.clock.advance(Duration::from_secs(60));
         catch_up_with(&rig.forge, &consumers).await.expect("it reads");
     }
     assert_eq!(effects(&rig).await, once_each((1..=9).filter(|source| *source != 5)));
-    let failures = manage::failures(&rig.forge, i64::MAX, 10).await.expect("readable");
+    let failures = manage::failures(&rig.forge, &By::Operator, i64::MAX, 10).await.expect("readable");
     assert_eq!(failures.len(), 1);
     assert_eq!((failures[0].seq, failures[0].tries, failures[0].kind.as_str()), (5, 3, kind.as_str()));
-    assert_eq!(manage::status(&rig.forge).await.expect("readable")[0].failures, 1);
+    assert_eq!(manage::status(&rig.forge, &By::Operator).await.expect("readable")[0].failures, 1);
 
     // The log is not pruned of what is set aside.
     rig.clock.advance(Duration::from_secs(500 * 86_400));
-    work::manage::run_now(&rig.forge, work::Kind::HistoryPrune, json!(null)).await.expect("it runs");
+    work::manage::run_now(&rig.forge, &By::Operator, work::Kind::HistoryPrune, json!(null)).await.expect("it runs");
     let kept = events::after(&mut rig.store.read().await.expect("readable"), 0, 100).await.expect("readable");
     assert_eq!(kept.iter().map(|event| event.seq).collect::<Vec<_>>(), [5]);
 
     // Once whatever was wrong is mended, the operator has it taken in after all.
-    let unknown = manage::settle(&rig.forge, &consumers, ("nobody", 5), Settle::Retry).await;
+    let unknown = manage::settle(&rig.forge, &By::Operator, &consumers, ("nobody", 5), Settle::Retry).await;
     assert!(matches!(unknown, Err(SettleError::NoConsumer(_))), "{unknown:?}");
     if kind == BADLY {
-        let again = manage::settle(&rig.forge, &consumers, ("scribe", 5), Settle::Retry).await;
+        let again = manage::settle(&rig.forge, &By::Operator, &consumers, ("scribe", 5), Settle::Retry).await;
         assert!(matches!(again, Err(SettleError::Again(_))), "{again:?}");
     }
     scribe.mended.store(true, Ordering::Relaxed);
-    manage::settle(&rig.forge, &consumers, ("scribe", 5), Settle::Retry).await.expect("it is taken in");
+    manage::settle(&rig.forge, &By::Operator, &consumers, ("scribe", 5), Settle::Retry).await.expect("it is taken in");
     assert_eq!(effects(&rig).await, once_each(1..=9));
-    let twice = manage::settle(&rig.forge, &consumers, ("scribe", 5), Settle::Drop).await;
+    let twice = manage::settle(&rig.forge, &By::Operator, &consumers, ("scribe", 5), Settle::Drop).await;
     assert!(matches!(twice, Err(SettleError::NotSetAside { .. })), "{twice:?}");
 }
 
@@ -195,7 +196,7 @@ async fn the_log_is_kept_for_the_slowest_consumer(#[values(Engine::Sqlite, Engin
     sequencer_runs(&rig).await;
     rig.clock.advance(Duration::from_secs(500 * 86_400));
     let left = async || {
-        work::manage::run_now(&rig.forge, work::Kind::HistoryPrune, json!(null)).await.expect("it runs");
+        work::manage::run_now(&rig.forge, &By::Operator, work::Kind::HistoryPrune, json!(null)).await.expect("it runs");
         events::after(&mut rig.store.read().await.expect("readable"), 0, 100).await.expect("readable").len()
     };
     assert_eq!(left().await, 3, "nobody has read them");

@@ -1,8 +1,10 @@
 //! Text that was removed or edited away is nowhere: no feed, no mail, no inbox, no log.
 
+use crate::log::stored_json;
 use crate::rig::{Rig, rig_with};
 use abide_core::WatchLevel;
 use abide_core::repo::Visibility;
+use abide_forge::By;
 use abide_forge::attention::watch;
 use abide_forge::feeds::{self, Feed, Item, Tail};
 use abide_forge::issues::{change, comment, create, labels};
@@ -61,7 +63,12 @@ impl World {
         let mut conn = self.rig.store.read().await.expect("readable");
         let events = events::after(&mut conn, 0, 10_000).await.expect("readable");
         let audit = audit::page(&mut conn, &audit::Filter::default(), i64::MAX, 1000).await.expect("readable");
-        (events.into_iter().map(|event| event.stored_json().to_owned()).collect(), format!("{audit:?}"))
+        drop(conn);
+        let mut stored = String::new();
+        for event in events {
+            stored += &stored_json(&self.rig.store, event.seq).await;
+        }
+        (stored, format!("{audit:?}"))
     }
 }
 
@@ -126,7 +133,7 @@ async fn a_queued_mail_is_written_when_it_is_sent(#[values(Engine::Sqlite, Engin
     let request = create::Request { title: "A matter".into(), body: "only marmalade".into(), ..Default::default() };
     let issue = create::create(forge, alice, repo, request).await.expect("opened");
     world.settle().await;
-    manage::run_now(forge, Kind::NotifyMail, json!({})).await.expect("queued");
+    manage::run_now(forge, &By::Operator, Kind::NotifyMail, json!({})).await.expect("queued");
     let change = change::Change { body: Some("honey".into()), ..change::Change::default() };
     change::change(forge, alice, repo, issue.number, change).await.expect("changed");
     world.rig.run_jobs().await;

@@ -1,12 +1,12 @@
 //! Forks and first commits, where a scenario over the network could not arrange or see enough.
 
+use crate::log::count_of_kind;
 use crate::rig::{Rig, rig};
 use abide_core::repo::Visibility;
 use abide_forge::repos::create::{self, Init};
 use abide_forge::repos::fork::{self, ForkError, Request};
 use abide_forge::repos::{Repo, search, topics};
 use abide_forge::{Access, Caller, doctor};
-use abide_store::events;
 use abide_testkit::Engine;
 use rstest::rstest;
 
@@ -31,9 +31,7 @@ async fn assert_healthy(rig: &Rig) {
 }
 
 async fn count(rig: &Rig, repo: &Repo, kind: &str) -> i64 {
-    events::count_of_kind(&mut rig.store.read().await.expect("readable"), repo.id, kind.parse().expect("a kind"))
-        .await
-        .expect("readable")
+    count_of_kind(&rig.store, repo.id, kind).await
 }
 
 #[rstest]

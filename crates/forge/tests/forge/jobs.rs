@@ -1,6 +1,7 @@
 //! Jobs and schedules, with a clock that only the test turns.
 
 use crate::rig::{Rig, node, node_with, node_within, rig};
+use abide_forge::By;
 use abide_forge::git::maintain;
 use abide_forge::jobs::{Kind, manage, runner, schedule};
 use abide_git::GitLimits;
@@ -68,7 +69,7 @@ async fn a_failing_job_is_tried_again_later_and_later_and_then_given_up(
     assert!(pauses[0] >= Duration::from_secs(8) && pauses[0] <= Duration::from_secs(12), "{pauses:?}");
     assert!(pauses[1] >= Duration::from_secs(16) && pauses[1] <= Duration::from_secs(24), "{pauses:?}");
 
-    assert!(manage::retry(&rig.forge, id).await.expect("writable"), "an operator may try again");
+    assert!(manage::retry(&rig.forge, &By::Operator, id).await.expect("writable"), "an operator may try again");
     stop.cancel();
     running.await.expect("the runner stops");
 }
@@ -112,13 +113,16 @@ async fn a_schedule_fires_once_however_many_nodes_watch_it(#[values(Engine::Sqli
     for task in first {
         task.await.expect("the schedule stops");
     }
-    assert!(manage::list(&rig.forge, None, 100).await.expect("readable").is_empty(), "nothing is due yet");
+    assert!(
+        manage::list(&rig.forge, &By::Operator, None, 100).await.expect("readable").is_empty(),
+        "nothing is due yet"
+    );
 
     rig.clock.advance(Duration::from_secs(2 * 3600));
     let stop = CancellationToken::new();
     let second = watch(&stop);
     for _ in 0..500 {
-        if manage::list(&rig.forge, None, 100).await.expect("readable").len() >= 3 {
+        if manage::list(&rig.forge, &By::Operator, None, 100).await.expect("readable").len() >= 3 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -127,8 +131,12 @@ async fn a_schedule_fires_once_however_many_nodes_watch_it(#[values(Engine::Sqli
     for task in second {
         task.await.expect("the schedule stops");
     }
-    let mut kinds: Vec<_> =
-        manage::list(&rig.forge, None, 100).await.expect("readable").into_iter().map(|job| job.kind).collect();
+    let mut kinds: Vec<_> = manage::list(&rig.forge, &By::Operator, None, 100)
+        .await
+        .expect("readable")
+        .into_iter()
+        .map(|job| job.kind)
+        .collect();
     kinds.sort();
     let all = ["grasp:sweep", "history:prune", "lifecycle:sweep", "notify:mail", "push:reconcile", "relay:expire"];
     assert_eq!(kinds[..6], all);
@@ -140,9 +148,11 @@ async fn a_schedule_fires_once_however_many_nodes_watch_it(#[values(Engine::Sqli
 async fn a_job_run_by_hand_tells_how_it_ended(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig(engine).await;
     let (repo, _) = rig.repo_with_commit().await;
-    let done = manage::run_now(&rig.forge, Kind::RepoMaintain, json!({ "repo_id": repo.id.get() })).await;
+    let done =
+        manage::run_now(&rig.forge, &By::Operator, Kind::RepoMaintain, json!({ "repo_id": repo.id.get() })).await;
     assert_eq!(done.expect("it ran").state, "done");
-    let failed = manage::run_now(&rig.forge, Kind::RepoMaintain, serde_json::Value::Null).await.expect("it ran");
+    let failed =
+        manage::run_now(&rig.forge, &By::Operator, Kind::RepoMaintain, serde_json::Value::Null).await.expect("it ran");
     assert_eq!(failed.state, "failed");
     assert!(failed.last_error.is_some_and(|text| text.contains("repo_id")));
 }

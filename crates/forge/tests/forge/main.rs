@@ -7,6 +7,7 @@ mod forks;
 mod issues;
 mod jobs;
 mod lifecycle;
+mod log;
 mod notify;
 mod people;
 mod reconcile;

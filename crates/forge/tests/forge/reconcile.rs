@@ -1,11 +1,11 @@
 //! Recovery of a push whose process is gone.
 
+use crate::log::count_of_kind;
 use crate::rig::{Rig, rig};
-use abide_core::event::Kind;
 use abide_core::{Oid, RefUpdate};
 use abide_forge::git::reconcile;
 use abide_store::repos::pushes::{self, Intent, Push};
-use abide_store::{StoreError, events, leases, repos};
+use abide_store::{StoreError, leases, repos};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
@@ -45,8 +45,7 @@ async fn generation(rig: &Rig, push: &Push) -> i64 {
 }
 
 async fn push_events(rig: &Rig, push: &Push) -> i64 {
-    let mut conn = rig.store.read().await.expect("readable");
-    events::count_of_kind(&mut conn, push.repo_id, Kind::Push).await.expect("readable")
+    count_of_kind(&rig.store, push.repo_id, "push").await
 }
 
 fn branches(rig: &Rig, push: &Push) -> String {

@@ -86,7 +86,7 @@ pub async fn node_within(
     settings.login.password_cost = Cost::Least;
     change(&mut settings);
     let node = Node::server(data, name, "test").expect("the name is free");
-    (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32]), store)
+    (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32].into()), store)
 }
 
 impl Rig {

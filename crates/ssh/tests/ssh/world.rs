@@ -67,7 +67,7 @@ impl World {
             let store = Store::open(&abide_store::Options::sqlite(file), Arc::new(SystemClock)).await.unwrap();
             let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.unwrap();
             let node = Node::command("test");
-            let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [7; 32]);
+            let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [7; 32].into());
             let socket = TcpSocket::new_v4().unwrap();
             // Large kernel buffers would hide how the server treats slow clients.
             socket.set_send_buffer_size(64 * 1024).unwrap();

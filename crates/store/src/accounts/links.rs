@@ -3,7 +3,7 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{Handle, Timestamp, UserId};
+use abide_core::{Handle, Redacted, Timestamp, UserId};
 
 /// Columns of [`Link`].
 macro_rules! columns {
@@ -60,7 +60,7 @@ impl Purpose {
 #[derive(Debug, Clone)]
 pub struct NewLink {
     /// SHA-256 of the secret.
-    pub hash: [u8; 32],
+    pub hash: Redacted<[u8; 32]>,
     pub purpose: Purpose,
     pub user_id: Option<UserId>,
     pub email_id: Option<i64>,
@@ -73,8 +73,8 @@ pub struct NewLink {
 
 impl NewLink {
     /// A link without a user.
-    pub fn new(hash: [u8; 32], purpose: Purpose, expires_at: Timestamp) -> Self {
-        Self { hash, purpose, user_id: None, email_id: None, address: None, created_by: None, expires_at }
+    pub fn new(hash: impl Into<Redacted<[u8; 32]>>, purpose: Purpose, expires_at: Timestamp) -> Self {
+        Self { hash: hash.into(), purpose, user_id: None, email_id: None, address: None, created_by: None, expires_at }
     }
 }
 
@@ -115,7 +115,7 @@ pub struct Invite {
 pub async fn insert(tx: &mut Tx, new: &NewLink) -> Result<i64, StoreError> {
     let now = tx.now();
     let values = params![
-        new.hash.as_slice(),
+        new.hash.expose().as_slice(),
         new.purpose.as_str(),
         new.user_id,
         new.email_id,

@@ -4,7 +4,7 @@ use crate::accounts::users::{User, user_columns};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{Timestamp, UserId};
+use abide_core::{Redacted, Timestamp, UserId};
 use std::time::Duration;
 
 /// Columns of [`Session`], with names distinct from those of [`User`].
@@ -42,7 +42,7 @@ statements! {
 #[derive(Debug, Clone)]
 pub struct Session {
     /// SHA-256 of the cookie.
-    pub hash: Vec<u8>,
+    pub hash: Redacted<Vec<u8>>,
     /// Address of the last use.
     pub ip: Option<String>,
     /// User agent, shortened.
@@ -59,7 +59,7 @@ pub struct Session {
 impl Session {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
-            hash: row.bytes("session_hash")?,
+            hash: row.bytes("session_hash")?.into(),
             ip: row.opt_text("session_ip")?,
             agent: row.text("session_agent")?,
             created_at: row.time("session_began")?,
@@ -74,7 +74,7 @@ impl Session {
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// SHA-256 of the cookie.
-    pub hash: [u8; 32],
+    pub hash: Redacted<[u8; 32]>,
     pub user_id: UserId,
     pub ip: Option<String>,
     /// User agent, shortened.
@@ -85,7 +85,8 @@ pub struct NewSession {
 /// Stores a session; keeps the user's `keep` last used sessions, including this one.
 pub async fn insert(tx: &mut Tx, new: &NewSession, keep: i64) -> Result<(), StoreError> {
     let now = tx.now();
-    let values = params![new.hash.as_slice(), new.user_id, new.ip.as_deref(), new.agent.as_str(), now, new.expires_at];
+    let values =
+        params![new.hash.expose().as_slice(), new.user_id, new.ip.as_deref(), new.agent.as_str(), now, new.expires_at];
     tx.execute(&INSERT, values).await?;
     tx.execute(&END_OLDEST, params![new.user_id, keep]).await.map(drop)
 }

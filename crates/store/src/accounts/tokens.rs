@@ -4,7 +4,7 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::scope::Scopes;
-use abide_core::{Timestamp, UserId};
+use abide_core::{Redacted, Timestamp, UserId};
 
 /// Columns of [`Token`].
 macro_rules! columns {
@@ -69,7 +69,7 @@ pub struct NewToken {
     /// Label chosen by the owner.
     pub label: String,
     /// SHA-256 of the secret: it has 256 random bits, so nothing slower is needed.
-    pub hash: [u8; 32],
+    pub hash: Redacted<[u8; 32]>,
     /// Last characters of the secret.
     pub hint: String,
     pub scopes: Scopes,
@@ -82,7 +82,7 @@ pub async fn insert(tx: &mut Tx, new: &NewToken) -> Result<i64, StoreError> {
     let values = params![
         new.user_id,
         new.label.as_str(),
-        new.hash.as_slice(),
+        new.hash.expose().as_slice(),
         new.hint.as_str(),
         new.scopes.to_string(),
         now,

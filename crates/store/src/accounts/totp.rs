@@ -3,7 +3,7 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
-use abide_core::{Timestamp, UserId};
+use abide_core::{Redacted, Timestamp, UserId};
 
 statements! {
     /// Replaces a secret that was never confirmed, but not one in use.
@@ -24,7 +24,7 @@ statements! {
 #[derive(Debug, Clone)]
 pub struct Totp {
     /// Sealed.
-    pub secret: Vec<u8>,
+    pub secret: Redacted<Vec<u8>>,
     /// Since when it is required; `None`: set up but not confirmed.
     pub confirmed_at: Option<Timestamp>,
     /// Time step of the last accepted code.
@@ -33,7 +33,7 @@ pub struct Totp {
 
 fn from_row(row: &crate::Row) -> Result<Totp, StoreError> {
     Ok(Totp {
-        secret: row.bytes("secret")?,
+        secret: row.bytes("secret")?.into(),
         confirmed_at: row.opt_time("confirmed_at")?,
         last_step: row.int("last_step")?,
     })

@@ -6,7 +6,7 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::policy::Actor;
-use abide_core::{Handle, Timestamp, UserId, UserName};
+use abide_core::{Handle, Redacted, Timestamp, UserId, UserName};
 
 /// Columns of [`User`], from `users u` with the primary address as `emails e`.
 macro_rules! user_columns {
@@ -82,7 +82,7 @@ pub struct User {
     pub website: String,
     pub location: String,
     /// Argon2id, in PHC format.
-    pub password_hash: Option<String>,
+    pub password_hash: Option<Redacted<String>>,
     /// Primary address.
     pub email: Option<String>,
     pub npub: Option<String>,
@@ -109,7 +109,7 @@ impl User {
             bio: row.text("bio")?,
             website: row.text("website")?,
             location: row.text("location")?,
-            password_hash: row.opt_text("password_hash")?,
+            password_hash: row.opt_text("password_hash")?.map(Redacted::new),
             email: row.opt_text("email")?,
             npub: row.opt_text("npub")?,
             site_admin: row.bool("site_admin")?,
@@ -139,7 +139,7 @@ pub struct NewUser {
     /// Primary address, as entered.
     pub email: String,
     /// Argon2id, in PHC format.
-    pub password_hash: String,
+    pub password_hash: Redacted<String>,
     pub site_admin: bool,
 }
 
@@ -147,7 +147,7 @@ pub struct NewUser {
 /// another account's old name.
 pub async fn insert(tx: &mut Tx, new: &NewUser) -> Result<UserId, StoreError> {
     let now = tx.now();
-    let values = params![new.name.as_str(), None::<&str>, new.password_hash.as_str(), new.site_admin, now];
+    let values = params![new.name.as_str(), None::<&str>, new.password_hash.expose(), new.site_admin, now];
     let id = UserId::new(tx.only(&INSERT, values).await?.int("id")?);
     user_redirects::ensure_free(tx, &new.name, id).await?;
     emails::insert(tx, id, &new.email, true).await?;
@@ -286,9 +286,9 @@ pub async fn retire(tx: &mut Tx, user: &User) -> Result<(), StoreError> {
     }
 }
 
-pub async fn set_password(tx: &mut Tx, id: UserId, hash: &str) -> Result<(), StoreError> {
+pub async fn set_password(tx: &mut Tx, id: UserId, hash: &Redacted<String>) -> Result<(), StoreError> {
     let now = tx.now();
-    tx.execute(&SET_PASSWORD, params![id, hash, now]).await.map(drop)
+    tx.execute(&SET_PASSWORD, params![id, hash.expose(), now]).await.map(drop)
 }
 
 #[cfg(test)]

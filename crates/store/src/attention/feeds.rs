@@ -25,8 +25,8 @@ const EXCERPT: usize = 200;
 ///
 /// Titles and texts come from the live rows, so what was removed or edited away is in no feed.
 ///
-/// `shown` is the rule of `abide_core::attention::event_visible`; a test holds them side by side. What people do whose
-/// account is suspended is not shown, nor that someone follows them.
+/// `shown` is the rule of `abide_core::attention::event_visible`; a test compares them. Events by suspended accounts,
+/// and follows of them, are not shown.
 macro_rules! filled {
     ($run:expr, $order:literal) => {
         concat!(
@@ -105,8 +105,8 @@ macro_rules! contributed {
     };
 }
 
-/// The latest positions before $3 of the sources of $4: their repositories and those they watch, themselves and those
-/// they follow. What someone watches is for themselves to know, so others learn nothing of it here.
+/// The latest positions before $3 of the sources of $4: their repositories and those they watch, themselves and the
+/// accounts they follow. Watches are private, so they are no events here.
 ///
 /// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. The
 /// earliest of those latest events is the end (`lowest`): as many are at or before it. So the cost is one look per source
@@ -187,7 +187,6 @@ pub struct Item {
 /// A repository that something happened in.
 #[derive(Debug, Clone)]
 pub struct FeedRepo {
-    /// Which.
     pub id: RepoId,
     pub owner: Handle,
     pub name: RepoName,

@@ -1,7 +1,7 @@
 //! A user's notifications as visible now: those that the user may no longer read are neither listed nor counted.
 
 use crate::attention::lists::{Part, SortKey};
-use crate::nostr::events::{fixed, hexadecimal};
+use crate::nostr::events::fixed;
 use crate::repos::{Repo, Viewer, address, columns, visible};
 use crate::sql::statements;
 use crate::value::params;
@@ -148,7 +148,7 @@ impl Item {
 
 fn event(row: &Row) -> Result<Option<(String, i64)>, StoreError> {
     match row.opt_int("event_kind")? {
-        Some(kind) => Ok(Some((hexadecimal(&fixed(row, "event_id")?), kind))),
+        Some(kind) => Ok(Some((hex::encode(fixed(row, "event_id")?), kind))),
         None => Ok(None),
     }
 }

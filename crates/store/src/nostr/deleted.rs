@@ -1,6 +1,6 @@
 //! Deletions by authors, recorded so that deleted events do not come back.
 
-use crate::nostr::events::{hexadecimal, indexed};
+use crate::nostr::events::indexed;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
@@ -37,7 +37,7 @@ pub async fn at_many(conn: &mut Conn, asked: &[([u8; 32], String)]) -> Result<Ha
     if asked.is_empty() {
         return Ok(HashMap::new());
     }
-    let pair = |(pubkey, target): &([u8; 32], String)| json!([hexadecimal(pubkey), indexed(target)]);
+    let pair = |(pubkey, target): &([u8; 32], String)| json!([hex::encode(pubkey), indexed(target)]);
     let list = Json::from(asked.iter().map(pair).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
     for row in conn.all(&AT_MANY, params![list]).await? {

@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
 
 /// Columns of [`Found`].
 macro_rules! columns {
@@ -190,19 +189,12 @@ pub(crate) fn indexed(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_KEY && !text.contains('\0') && !text.starts_with('\u{1}') {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!("\u{1}{}", hexadecimal(&Sha256::digest(text))))
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Cow::Owned(format!("\u{1}{}", hex::encode(Sha256::digest(text))))
 }
 
 /// Ids or keys as one parameter.
 pub(crate) fn hexadecimal_list(list: &[[u8; 32]]) -> String {
-    Json::from(list.iter().map(|bytes| hexadecimal(bytes)).collect::<Vec<_>>()).to_string()
+    Json::from(list.iter().map(hex::encode).collect::<Vec<_>>()).to_string()
 }
 
 pub(crate) fn fixed(row: &Row, column: &'static str) -> Result<[u8; 32], StoreError> {
@@ -294,9 +286,9 @@ async fn insert_regular(tx: &mut Tx, events: &[&NewEvent]) -> Result<HashSet<[u8
         return Ok(HashSet::new());
     }
     let row = |event: &&NewEvent| {
-        let (id, pubkey) = (hexadecimal(&event.id), hexadecimal(&event.pubkey));
+        let (id, pubkey) = (hex::encode(event.id), hex::encode(event.pubkey));
         json!({"id": id, "pubkey": pubkey, "kind": event.kind, "at": event.created_at, "until": event.expires_at,
-            "json": event.json, "status_of": event.status_of.as_ref().map(|root| hexadecimal(root))})
+            "json": event.json, "status_of": event.status_of.as_ref().map(hex::encode)})
     };
     let list = Json::from(events.iter().map(row).collect::<Vec<_>>()).to_string();
     let now = tx.now();

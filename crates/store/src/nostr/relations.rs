@@ -4,7 +4,7 @@
 //! that tags one of those 1, and so on (`nostr_indirect` where the kind alone does not decide). Only served events count;
 //! hidden events, profiles, deletions and states link to nothing.
 
-use crate::nostr::events::{fixed, hexadecimal, hexadecimal_list};
+use crate::nostr::events::{fixed, hexadecimal_list};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
@@ -101,7 +101,7 @@ pub async fn addresses(
         return Ok(HashMap::new());
     }
     let one = |(kind, author, name): &EventCoordinate| {
-        json!([kind, hexadecimal(author), crate::nostr::events::indexed(name)])
+        json!([kind, hex::encode(author), crate::nostr::events::indexed(name)])
     };
     let list = Json::from(named.iter().map(one).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
@@ -159,7 +159,7 @@ pub async fn authors(conn: &mut Conn, keys: &[([u8; 32], String)]) -> Result<Has
     if keys.is_empty() {
         return Ok(HashSet::new());
     }
-    let pair = |(key, npub): &([u8; 32], String)| json!([hexadecimal(key), npub]);
+    let pair = |(key, npub): &([u8; 32], String)| json!([hex::encode(key), npub]);
     let list = Json::from(keys.iter().map(pair).collect::<Vec<_>>()).to_string();
     conn.all(&AUTHORS, params![list]).await?.iter().map(|row| fixed(row, "pubkey")).collect()
 }

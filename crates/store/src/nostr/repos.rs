@@ -26,7 +26,6 @@ statements! {
     ID_OF = "SELECT repo_id FROM nostr_repos WHERE identifier = $2 AND pubkey = $1";
     COORDINATE = "SELECT pubkey, identifier FROM nostr_repos WHERE repo_id = $1";
     USER_OF_KEY = "SELECT id FROM users WHERE npub = $1";
-    KEY_OF_USER = "SELECT npub FROM users WHERE id = $1";
     INSERT_USER = "INSERT INTO users (name, display_name, password_hash, site_admin, npub, created_at, updated_at)
         VALUES (NULL, NULL, NULL, FALSE, $1, $2, $2) RETURNING id";
 }
@@ -82,14 +81,6 @@ pub async fn coordinate(conn: &mut Conn, repo: RepoId) -> Result<Option<(Bytes32
 pub async fn user_of(conn: &mut Conn, npub: &str) -> Result<Option<UserId>, StoreError> {
     let row = conn.one(&USER_OF_KEY, params![npub]).await?;
     row.map(|row| row.int("id").map(UserId::new)).transpose()
-}
-
-/// Npub of an account.
-pub async fn npub_of(conn: &mut Conn, user: UserId) -> Result<Option<String>, StoreError> {
-    match conn.one(&KEY_OF_USER, params![user]).await? {
-        Some(row) => row.opt_text("npub"),
-        None => Ok(None),
-    }
 }
 
 /// Account of an npub, created if there is none: without a username until its holder logs in and picks one.

@@ -1,7 +1,7 @@
 //! Words on how far threads are, read from columns alone: a status may be as large as any event, and nothing of its text
 //! decides.
 
-use crate::nostr::events::{fixed, hexadecimal};
+use crate::nostr::events::fixed;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError};
@@ -66,7 +66,7 @@ pub async fn newest(
     if pairs.is_empty() {
         return Ok(Vec::new());
     }
-    let list: Vec<Json> = pairs.iter().map(|(root, key)| json!([hexadecimal(root), hexadecimal(key)])).collect();
+    let list: Vec<Json> = pairs.iter().map(|(root, key)| json!([hex::encode(root), hex::encode(key)])).collect();
     let but = but.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let rows = conn.all(&NEWEST, params![Json::from(list).to_string(), now, but, each]).await?;
     let word = |row: &crate::Row| {

@@ -10,7 +10,7 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx, leases};
 use abide_core::webhooks::{Breaker, ContentType, Kinds};
-use abide_core::{HookId, RepoId, Timestamp, UserId};
+use abide_core::{HookId, Redacted, RepoId, Timestamp, UserId};
 use deliveries::Delivery;
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ pub struct Hook {
     pub url: String,
     pub content_type: ContentType,
     /// Signing secret, sealed.
-    pub secret: Option<Vec<u8>>,
+    pub secret: Option<Redacted<Vec<u8>>>,
     pub events: Kinds,
     pub active: bool,
     pub created_by: Option<UserId>,
@@ -102,7 +102,7 @@ impl Hook {
             repo_id: RepoId::new(row.int("repo_id")?),
             url: row.text("url")?,
             content_type: row.parsed("content_type")?,
-            secret: row.opt_bytes("secret")?,
+            secret: row.opt_bytes("secret")?.map(Redacted::new),
             events: Kinds::parse(&words).map_err(|e| unreadable(e.to_string()))?,
             active: row.bool("active")?,
             created_by: row.opt_int("created_by")?.map(UserId::new),
@@ -121,7 +121,7 @@ pub struct Choice {
     pub url: String,
     pub content_type: ContentType,
     /// Signing secret, sealed.
-    pub secret: Option<Vec<u8>>,
+    pub secret: Option<Redacted<Vec<u8>>>,
     pub events: Kinds,
     pub active: bool,
 }
@@ -137,7 +137,7 @@ pub async fn insert(tx: &mut Tx, repo: RepoId, choice: &Choice, by: Option<UserI
         repo,
         choice.url.as_str(),
         choice.content_type.as_str(),
-        choice.secret.clone(),
+        choice.secret.clone().map(Redacted::into_inner),
         words(&choice.events),
         choice.active,
         by,
@@ -153,7 +153,7 @@ pub async fn update(tx: &mut Tx, id: HookId, choice: &Choice) -> Result<(), Stor
         id,
         choice.url.as_str(),
         choice.content_type.as_str(),
-        choice.secret.clone(),
+        choice.secret.clone().map(Redacted::into_inner),
         words(&choice.events),
         choice.active,
         now

@@ -119,7 +119,7 @@ async fn fill_the_disk() {
     assert!(acknowledged.len() > 10, "the disk was full too early: {refused:?}");
     assert!(refused.len() > 10, "the disk was not full");
     for error in refused {
-        assert!(matches!(error, StoreError::Full(_) | StoreError::Unavailable(_)), "{error:?}");
+        assert!(matches!(error, StoreError::Full(_) | StoreError::Io(_)), "{error:?}");
     }
     assert_eq!(notes(&world.store).await.into_iter().collect::<BTreeSet<_>>(), acknowledged);
 

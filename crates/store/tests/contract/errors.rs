@@ -21,7 +21,7 @@ async fn refusals_of_the_schema_say_which_kind(#[values(Engine::Sqlite, Engine::
     assert!(matches!(note(&world.store, "taken").await, Err(StoreError::Unique)));
     assert!(matches!(run(&world.store, ORPHAN, vec![]).await, Err(StoreError::Missing)));
     assert!(matches!(run(&world.store, ORPHAN_RETURNING, vec![]).await, Err(StoreError::Missing)));
-    assert!(matches!(run(&world.store, NAMELESS, vec![]).await, Err(StoreError::Other(_))));
+    assert!(matches!(run(&world.store, NAMELESS, vec![]).await, Err(StoreError::Constraint(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,6 +29,25 @@ async fn a_sqlite_file_that_cannot_be_opened_is_unavailable() {
     let options = Options::sqlite("/proc/no/such/folder/abide.db");
     let error = Store::open(&options, Arc::new(TestClock::new())).await.err().unwrap();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sqlite_file_with_other_content_is_corrupt() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("abide.db");
+    std::fs::write(&path, "this is not a database, ".repeat(100)).unwrap();
+    let error = Store::open(&Options::sqlite(&path), Arc::new(TestClock::new())).await.err().unwrap();
+    assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+}
+
+/// `query_only` makes SQLite answer as a file system that is mounted read-only does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sqlite_database_that_takes_no_writes_is_read_only() {
+    const REFUSE: Sql = sql("PRAGMA query_only = ON");
+    let world = World::new(Engine::Sqlite).await;
+    run(&world.store, REFUSE, vec![]).await.unwrap();
+    let error = note(&world.store, "late").await.err().unwrap();
+    assert!(matches!(error, StoreError::ReadOnly(_)), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,19 +83,29 @@ async fn the_codes_of_postgres_are_sorted() {
         let error = run(&world.store, statement, vec![]).await.err().unwrap();
         assert!(matches!(error, StoreError::Conflict(_)) && error.is_retryable(), "{error:?}");
     }
-    for statement in
-        [raise!("08006"), raise!("25006"), raise!("53200"), raise!("53300"), raise!("57P01"), raise!("58030")]
-    {
+    for statement in [raise!("08006"), raise!("57P01")] {
         let error = run(&world.store, statement, vec![]).await.err().unwrap();
         assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
     }
+    for statement in [raise!("53200"), raise!("53300")] {
+        let error = run(&world.store, statement, vec![]).await.err().unwrap();
+        assert!(matches!(error, StoreError::Exhausted(_)), "{error:?}");
+    }
+    for statement in [raise!("XX001"), raise!("XX002")] {
+        let error = run(&world.store, statement, vec![]).await.err().unwrap();
+        assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+    }
+    let error = run(&world.store, raise!("25006"), vec![]).await.err().unwrap();
+    assert!(matches!(error, StoreError::ReadOnly(_)), "{error:?}");
+    let error = run(&world.store, raise!("58030"), vec![]).await.err().unwrap();
+    assert!(matches!(error, StoreError::Io(_)), "{error:?}");
     let error = run(&world.store, raise!("53100"), vec![]).await.err().unwrap();
     assert!(matches!(error, StoreError::Full(_)), "{error:?}");
     let error = run(&world.store, raise!("57014"), vec![]).await.err().unwrap();
     assert!(matches!(error, StoreError::TooSlow(_)) && !error.is_retryable(), "{error:?}");
     for statement in [raise!("22001"), raise!("42601"), raise!("P0001")] {
         let error = run(&world.store, statement, vec![]).await.err().unwrap();
-        assert!(matches!(error, StoreError::Other(_)), "{error:?}");
+        assert!(matches!(error, StoreError::Statement(_)), "{error:?}");
     }
 }
 

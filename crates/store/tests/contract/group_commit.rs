@@ -76,7 +76,7 @@ async fn a_failing_unit_does_not_disturb_its_neighbours(#[values(1, 64)] batch: 
         let fits = match deed {
             Deed::Succeed => matches!(answer, Ok(own) if own == index),
             Deed::RepeatAName => matches!(answer, Err(Refusal::Store(StoreError::Unique))),
-            Deed::BreakARule => matches!(answer, Err(Refusal::Store(StoreError::Other(_)))),
+            Deed::BreakARule => matches!(answer, Err(Refusal::Store(StoreError::Constraint(_)))),
             Deed::ChangeItsMind => matches!(answer, Err(Refusal::NotToday)),
             Deed::Panic => matches!(answer, Err(Refusal::Store(StoreError::Panicked))),
         };

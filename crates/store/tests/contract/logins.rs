@@ -19,7 +19,13 @@ fn name(text: &str) -> UserName {
 }
 
 pub fn session(user_id: UserId, byte: u8, ends: Timestamp) -> NewSession {
-    NewSession { hash: [byte; 32], user_id, ip: Some("192.0.2.1".into()), agent: "a browser".into(), expires_at: ends }
+    NewSession {
+        hash: [byte; 32].into(),
+        user_id,
+        ip: Some("192.0.2.1".into()),
+        agent: "a browser".into(),
+        expires_at: ends,
+    }
 }
 
 #[rstest]
@@ -36,7 +42,7 @@ async fn a_login_opens_until_it_ends_and_brings_its_user(#[values(Engine::Sqlite
 
     let (found, who) = open(1, TestClock::START).await.unwrap();
     assert_eq!((who.id, who.email.as_deref()), (alice, Some("alice@example.org")));
-    assert_eq!((found.hash.as_slice(), found.agent.as_str()), ([1; 32].as_slice(), "a browser"));
+    assert_eq!((found.hash.expose().as_slice(), found.agent.as_str()), ([1; 32].as_slice(), "a browser"));
     assert!(open(2, TestClock::START).await.is_none());
     assert!(open(1, soon).await.is_none(), "it has ended");
 
@@ -85,7 +91,7 @@ async fn of_too_many_logins_the_one_unused_for_longest_ends(
     }
     let list = async |user| -> Vec<u8> {
         let all = sessions::of_user(&mut store.read().await.unwrap(), user, TestClock::START, 10).await.unwrap();
-        all.iter().map(|session| session.hash[0]).collect()
+        all.iter().map(|session| session.hash.expose()[0]).collect()
     };
     assert_eq!(list(alice).await, [4, 3, 2]);
     assert_eq!(list(bob).await, [99]);
@@ -256,7 +262,7 @@ async fn a_second_factor_is_begun_confirmed_used_forward_only_and_removed(
     assert!(!begin(3).await.unwrap(), "what is on is not replaced");
     assert!(!confirm(11).await.unwrap());
     let on = get().await.unwrap();
-    assert_eq!((on.secret, on.confirmed_at, on.last_step), (vec![2], Some(TestClock::START), 10));
+    assert_eq!((on.secret.into_inner(), on.confirmed_at, on.last_step), (vec![2], Some(TestClock::START), 10));
     assert!(!advance(10).await.unwrap(), "used");
     assert!(advance(11).await.unwrap());
     assert!(!advance(10).await.unwrap(), "older");

@@ -1,7 +1,7 @@
 //! Events get their place after they were committed, so that a reader who goes by it passes none.
 
 use crate::leases::{release, take};
-use crate::support::{World, eventually, joined, unit};
+use crate::support::{World, eventually, joined, stored_json, unit};
 use abide_core::audit::Action;
 use abide_core::event::{Body, Kind, Payload, Publicity, RepoCreated, RepoThen, SubjectKind};
 use abide_store::leases::Lease;
@@ -114,10 +114,8 @@ async fn an_event_reads_back_as_it_was_written(#[values(Engine::Sqlite, Engine::
     assert_eq!((read.actor, read.repo, read.public), (Some(actor), Some(repo), false));
     assert_eq!((read.kind.as_str(), read.created_at), ("repo_created", abide_testkit::TestClock::START));
     assert_eq!((read.subject_kind, read.subject_id), (Some(SubjectKind::Repo), repo.get()));
-    assert_eq!(read.stored_json(), body.to_json().to_string());
+    assert_eq!(stored_json(&mut conn, read.seq).await, body.to_json().to_string());
     assert_eq!(read.body().unwrap(), body);
-    assert_eq!(events::count_of_kind(&mut conn, repo, Kind::RepoCreated).await.unwrap(), 1);
-    assert_eq!(events::count_of_kind(&mut conn, repo, Kind::RepoRenamed).await.unwrap(), 0);
 }
 
 /// Ids are handed out before the commit, so a small one can appear late.

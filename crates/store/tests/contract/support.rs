@@ -5,7 +5,7 @@ use abide_core::{RepoId, Timestamp, UserId};
 use abide_store::accounts::users;
 use abide_store::accounts::users::NewUser;
 use abide_store::repos::NewRepo;
-use abide_store::{Options, Row, Sql, Store, StoreError, leases, migrate, repos};
+use abide_store::{Conn, Options, Row, Sql, Store, StoreError, leases, migrate, params, repos};
 use abide_testkit::{Engine, TestClock, TestDatabase};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -177,6 +177,12 @@ pub async fn run(store: &Store, statement: Sql, values: Vec<abide_store::Value>)
 /// Adds an account.
 pub async fn user(store: &Store, name: &str) -> UserId {
     unit!(store, new_user(name), |tx, new| users::insert(tx, new).await).await.unwrap()
+}
+
+/// Stored payload of the event at a position, which only tests read.
+pub async fn stored_json(conn: &mut Conn, seq: i64) -> String {
+    const STORED: Sql = sql("SELECT payload FROM domain_events WHERE seq = $1");
+    conn.only(&STORED, params![seq]).await.unwrap().text("payload").unwrap()
 }
 
 pub fn new_user(name: &str) -> NewUser {

@@ -4,7 +4,7 @@
 
 use crate::migrations::{self, schema};
 use crate::sequencer::KEY;
-use crate::support::{self, World, options, raw};
+use crate::support::{self, World, options, raw, stored_json};
 use abide_core::feed::Period;
 use abide_core::issues::State;
 use abide_core::notify::{Reason, State as Read};
@@ -215,7 +215,7 @@ async fn logs_and_work_of_0_1_0_are_readable(#[values(Engine::Sqlite, Engine::Po
     for event in &log {
         assert!(event.known_kind().is_some() && event.subject_kind.is_some(), "{event:?}");
         assert!(event.body().is_ok(), "{event:?}");
-        let text = event.stored_json();
+        let text = stored_json(conn, event.seq).await;
         assert!(!text.contains("It is slow") && !text.contains("How slow?"), "texts of people are removed: {text}");
     }
     assert_eq!(events::count_unnumbered(conn).await.unwrap(), 1);

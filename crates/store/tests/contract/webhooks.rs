@@ -2,7 +2,7 @@
 
 use crate::support::{World, joined, repo, unit, user};
 use abide_core::webhooks::{Breaker, ContentType, DeliveryState, Kind, Kinds};
-use abide_core::{DeliveryId, HookId, RepoId, Timestamp};
+use abide_core::{DeliveryId, HookId, Redacted, RepoId, Timestamp};
 use abide_store::webhooks::deliveries::{self, NewDelivery, Tried};
 use abide_store::webhooks::{self, Choice, Claim};
 use abide_store::{Store, StoreError};
@@ -17,7 +17,7 @@ fn choice() -> Choice {
     Choice {
         url: "https://ci.example/hook".into(),
         content_type: ContentType::Json,
-        secret: Some(vec![1, 2, 3]),
+        secret: Some(vec![1, 2, 3].into()),
         events: Kinds::parse(["push", "star"]).unwrap(),
         active: true,
     }
@@ -82,7 +82,7 @@ async fn a_hook_reads_back_as_it_was_chosen_and_only_in_its_repository(
     let mut conn = world.store.read().await.unwrap();
     let hook = webhooks::by_id(&mut conn, repo, id).await.unwrap().unwrap();
     assert_eq!(
-        (hook.url.as_str(), hook.content_type, hook.secret),
+        (hook.url.as_str(), hook.content_type, hook.secret.map(Redacted::into_inner)),
         ("https://ci.example/hook", ContentType::Json, Some(vec![1, 2, 3]))
     );
     assert_eq!(

@@ -71,7 +71,7 @@ pub(super) async fn log_in(
     let next = safe_next(Some(&form.text("next"))).to_owned();
     let request = login::Request {
         login: form.text("login"),
-        password: form.text("password"),
+        password: form.text("password").into(),
         agent: visitor.agent().to_owned(),
         ip: visitor.ip(),
     };
@@ -87,7 +87,7 @@ pub(super) async fn log_in(
 
 /// Asks for the second factor of whoever has shown the first.
 pub(super) fn ask_code(app: &App, visitor: &Visitor, ticket: SecondFactorTicket, next: String) -> Response {
-    respond::page(&CodePage::new(app, visitor, Errors::none(), ticket.0, next))
+    respond::page(&CodePage::new(app, visitor, Errors::none(), ticket.0.into_inner(), next))
 }
 
 /// `GET /login/code`: there is nothing to see without the password.

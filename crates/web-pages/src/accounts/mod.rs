@@ -36,7 +36,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// is ended.
 async fn enter(app: &App, headers: &HeaderMap, cookie: Cookie, to: &str) -> Result<Response, Problem> {
     end_session(app, headers).await?;
-    Ok(with_cookie(respond::see_other(to), &Cookies::of(app).new_session(app, &cookie.0)))
+    Ok(with_cookie(respond::see_other(to), &Cookies::of(app).new_session(app, cookie.0.expose())))
 }
 
 /// Ends the login of this browser, if it has one.

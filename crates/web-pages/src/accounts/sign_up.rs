@@ -107,8 +107,8 @@ pub(super) async fn sign_up(
     let request = sign_up::Request {
         name: typed.name.clone(),
         email: typed.email.clone(),
-        password: form.text("password"),
-        invite: form.filled("invite"),
+        password: form.text("password").into(),
+        invite: form.filled("invite").map(Into::into),
     };
     let closed =
         |why| respond::html(StatusCode::FORBIDDEN, &ClosedPage { frame: Frame::new(&app, &visitor, TITLE), why });

@@ -35,7 +35,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath)
     let filled = |name: &str| page_path.query(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let filter = AuditFilter { action: filled("action"), actor: filled("actor"), repo: filled("repo") };
     let before = page_path.query("before").and_then(|id| id.parse().ok());
-    let mut rows = admin::audit(&app.forge, &by.viewer.caller, &filter, before, PER_PAGE as i64 + 1).await?;
+    let mut rows = admin::audit(&app.forge, &by.by, &filter, before, PER_PAGE as i64 + 1).await?;
     let typed = Typed {
         action: filter.action.unwrap_or_default(),
         actor: filter.actor.unwrap_or_default(),

@@ -34,8 +34,8 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
     Ok(respond::page(&EventsPage {
         frame: Frame::new(&app, &by.visitor, "Events"),
         section: "events",
-        consumers: manage::status(&app.forge).await?,
-        failures: manage::failures(&app.forge, i64::MAX, SHOWN).await?,
+        consumers: manage::status(&app.forge, &by.by).await?,
+        failures: manage::failures(&app.forge, &by.by, i64::MAX, SHOWN).await?,
         shown: SHOWN,
     }))
 }
@@ -43,7 +43,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
 /// `GET /admin/events/settle?consumer=…&id=…`: asks before an event is discarded.
 pub(super) async fn ask_drop(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
     let (consumer, id) = (page_path.query_text("consumer"), page_path.id()?);
-    let failures = manage::failures(&app.forge, i64::MAX, SHOWN).await?;
+    let failures = manage::failures(&app.forge, &by.by, i64::MAX, SHOWN).await?;
     let failure = failures.into_iter().find(|failure| failure.consumer == consumer && failure.seq == id);
     let failure = failure.ok_or_else(Problem::not_found)?;
     let question = Question {
@@ -69,8 +69,7 @@ pub(super) async fn settle(State(app): State<App>, by: Admin, form: Form) -> Res
         _ => (Settle::Retry, "taken-in"),
     };
     let what = (form.text("consumer"), form.id()?);
-    let caller = &by.viewer.caller;
-    let settled = manage::settle_by_admin(&app.forge, caller, &consumers::all(), (&what.0, what.1), how).await;
+    let settled = manage::settle(&app.forge, &by.by, &consumers::all(), (&what.0, what.1), how).await;
     settled.map_err(|error| match error {
         SettleError::Access(access) => access.into(),
         other => Problem::new(StatusCode::CONFLICT, sentence(&other.to_string())),

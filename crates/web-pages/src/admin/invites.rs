@@ -53,13 +53,13 @@ async fn page(
             SignUpMode::Closed => "Sign-up is closed, so invitations cannot be used.",
         },
         link,
-        invites: invites::list(&app.forge, &by.viewer).await?,
+        invites: invites::list(&app.forge, &by.by).await?,
     })
 }
 
 /// `POST /admin/invites`
 pub(super) async fn create(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
-    match invites::create(&app.forge, &by.viewer, form.filled("email")).await {
+    match invites::create(&app.forge, &by.by, form.filled("email")).await {
         Ok(link) => {
             let made = Some((link, delivery(&app, form.filled("email"))));
             Ok(respond::secret(&page(&app, &by, Errors::none(), String::new(), made).await?))
@@ -88,7 +88,7 @@ fn delivery(app: &App, email: Option<String>) -> String {
 /// `GET /admin/invites/revoke?id=…`
 pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
     let id = page_path.id()?;
-    let invites = invites::list(&app.forge, &by.viewer).await?;
+    let invites = invites::list(&app.forge, &by.by).await?;
     let invite = invites.into_iter().find(|invite| invite.id == id).ok_or_else(Problem::not_found)?;
     let question = Question {
         title: "Cancel this invitation?".into(),
@@ -108,7 +108,7 @@ pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, page_path: Pag
 
 /// `POST /admin/invites/revoke`
 pub(super) async fn revoke(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
-    match invites::revoke(&app.forge, &by.viewer, form.id()?).await? {
+    match invites::revoke(&app.forge, &by.by, form.id()?).await? {
         true => Ok(respond::see_other("/admin/invites?done=removed")),
         false => Err(Problem::not_found()),
     }

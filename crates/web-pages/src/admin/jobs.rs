@@ -32,13 +32,13 @@ struct JobsPage {
 /// `GET /admin/jobs`
 pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
     let state = page_path.query_text("state");
-    let counts = manage::counts(&app.forge).await?;
+    let counts = manage::counts(&app.forge, &by.by).await?;
     let count = |state| counts.iter().find(|(name, _)| name == state).map_or(0, |(_, count)| *count);
     Ok(respond::page(&JobsPage {
         frame: Frame::new(&app, &by.visitor, "Jobs"),
         section: "jobs",
         counts: STATES.into_iter().map(|state| (state, count(state))).collect(),
-        jobs: manage::list(&app.forge, Some(&state), SHOWN).await?,
+        jobs: manage::list(&app.forge, &by.by, Some(&state), SHOWN).await?,
         state,
         shown: SHOWN,
     }))
@@ -46,7 +46,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath)
 
 /// `POST /admin/jobs/retry`
 pub(super) async fn retry(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
-    match manage::retry_by_admin(&app.forge, &by.viewer.caller, form.id()?).await? {
+    match manage::retry(&app.forge, &by.by, form.id()?).await? {
         true => Ok(respond::see_other("/admin/jobs?done=queued")),
         false => {
             Err(Problem::new(StatusCode::CONFLICT, "This job has not ended, or no longer exists. Nothing was changed."))

@@ -96,7 +96,7 @@ pub(super) async fn take_admin(State(app): State<App>, by: Admin, page_path: Pag
 pub(super) async fn release(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
     let (user, name) = account(&app, &page_path).await?;
     let old: UserName = page_path.query_text("name").parse().map_err(|_| Problem::not_found())?;
-    let old_names = admin::old_names(&app.forge, &by.viewer.caller, user.id).await?;
+    let old_names = admin::old_names(&app.forge, &by.by, user.id).await?;
     let old = old_names.into_iter().find(|known| known.name == old).ok_or_else(Problem::not_found)?.name.to_string();
     let question = Question {
         title: "Release this name?".into(),

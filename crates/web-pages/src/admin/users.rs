@@ -77,7 +77,7 @@ impl Row {
 pub(super) async fn list(State(app): State<App>, by: Admin, page_path: PagePath) -> Result<Response, Problem> {
     let (query, page) = (page_path.query_text("q"), page_path.page());
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
-    let (found, total) = admin::users(&app.forge, &by.viewer.caller, Some(&query), wanted).await?;
+    let (found, total) = admin::users(&app.forge, &by.by, Some(&query), wanted).await?;
     let me = by.viewer.user.id;
     Ok(respond::page(&UsersPage {
         frame: Frame::new(&app, &by.visitor, "Accounts"),
@@ -103,8 +103,8 @@ async fn page(app: &App, by: &Admin, page_path: &PagePath, errors: Errors) -> Re
     let id = target(page_path)?;
     let user = accounts::by_id(&app.forge, id).await?.filter(|user| !user.is_deleted());
     let user = user.ok_or_else(Problem::not_found)?;
-    let old_names = admin::old_names(&app.forge, &by.viewer.caller, id).await?;
-    let two_factor = reset_factor::is_on(&app.forge, &by.viewer.caller, id).await?;
+    let old_names = admin::old_names(&app.forge, &by.by, id).await?;
+    let two_factor = reset_factor::is_on(&app.forge, &by.by, id).await?;
     let row = Row::new(user, 0, by.viewer.user.id);
     let frame = Frame::new(app, &by.visitor, row.name.clone());
     Ok(UserPage { frame, section: "users", errors, row, two_factor, old_names })
@@ -181,7 +181,7 @@ async fn changed(
         Ok(()) => Ok(back(page_path, done)),
         Err(AdminError::Access(access)) => Err(access.into()),
         Err(AdminError::Refused(refusal)) => {
-            Ok(respond::form_again(&page(app, by, page_path, Errors::of(&[], &refusal)).await?))
+            Ok(respond::form_again(&page(app, by, page_path, Errors::at("", &refusal.to_string())).await?))
         }
     }
 }
@@ -199,11 +199,11 @@ pub(super) async fn release(
 ) -> Result<Response, Problem> {
     let name: UserName = form.text("name").parse().map_err(|_| Problem::not_found())?;
     // Bound to the account whose page it is on, so that a form that is out of date releases nobody else's.
-    let old_names = admin::old_names(&app.forge, &by.viewer.caller, target(&page_path)?).await?;
+    let old_names = admin::old_names(&app.forge, &by.by, target(&page_path)?).await?;
     if !old_names.iter().any(|old| old.name == name) {
         return Err(Problem::not_found());
     }
-    match admin::release_name(&app.forge, &by.viewer.caller, &name).await? {
+    match admin::release_name(&app.forge, &by.by, &name).await? {
         true => Ok(back(&page_path, "released")),
         false => Err(Problem::not_found()),
     }

@@ -10,7 +10,7 @@ use crate::respond;
 use crate::show::text::{self, url_path};
 use crate::visitor::Visitor;
 use abide_core::Timestamp;
-use abide_core::lifecycle::Refusal;
+use abide_core::lifecycle::{Action as Life, Refusal};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::repo::{Governance as Governed, Role};
 use abide_forge::Access;
@@ -31,6 +31,7 @@ pub(super) struct Head {
     pub url: String,
     pub description: String,
     pub private: bool,
+    pub archived: bool,
     pub archived_at: Option<Timestamp>,
     pub empty: bool,
     pub has_tags: bool,
@@ -234,6 +235,7 @@ impl Room {
             url: format!("/{slug}"),
             description: repo.description.clone(),
             private: repo.is_private(),
+            archived: repo.is_archived(),
             archived_at: repo.archived_at,
             empty: self.browser.is_empty(),
             has_tags: tags > 0,
@@ -253,7 +255,7 @@ impl Room {
             can_push: self.may(Action::GitPush) && !governed,
             can_fork: self.offers(Action::ForkCreate) && !self.browser.is_empty(),
             can_see_people: self.may(Action::CollaboratorList),
-            can_unarchive: repo.is_archived() && self.may(Action::RepoUnarchive),
+            can_unarchive: !repo.state().holds(Life::Unarchive) && self.may(Action::RepoUnarchive),
             can_read_audit: self.may(Action::AuditRead),
             can_see_hooks: self.may(Action::WebhookList),
             attention: Attention::of(app, self).await,

@@ -6,7 +6,7 @@ use crate::frame::Frame;
 use crate::links::Links;
 use crate::member::Member;
 use crate::path::PagePath;
-use crate::problem::{Problem, rule, sentence};
+use crate::problem::{Problem, sentence};
 use crate::respond;
 use abide_core::Timestamp;
 use abide_forge::repos::{Class, LifeError, Page, Repo, restore, transfer};
@@ -79,7 +79,7 @@ pub(super) async fn restore(
         LifeError::NameTaken => {
             "you already have another repository with this name; restore this one under a different name".to_owned()
         }
-        ref other => rule(other),
+        ref other => other.to_string(),
     };
     let refused = Refused { id: id.to_owned(), typed: typed.unwrap_or_default(), status, error: sentence(&message) };
     let page = form.text("page").parse().unwrap_or(1);

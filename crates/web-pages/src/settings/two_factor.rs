@@ -9,6 +9,7 @@ use crate::frame::Frame;
 use crate::member::Member;
 use crate::problem::{Problem, sentence};
 use crate::respond;
+use abide_core::InputError as _;
 use abide_forge::accounts::totp::{self, Enrolment, TotpError};
 use askama::Template;
 use axum::extract::State;
@@ -152,6 +153,6 @@ fn refused(app: &App, member: &Member, error: TotpError, question: Question) -> 
 fn problem(error: TotpError) -> Problem {
     match error {
         TotpError::Fault(fault) => fault.into(),
-        other => Problem::new(StatusCode::CONFLICT, sentence(&other.to_string())),
+        other => Problem::new(StatusCode::CONFLICT, sentence(&other.with_field())),
     }
 }

@@ -5,6 +5,7 @@ use super::show::{describe, describe_offer};
 use crate::commands::user;
 use crate::failure::Failure;
 use crate::show::{self, say};
+use abide_core::lifecycle::Action;
 use abide_core::repo::Visibility;
 use abide_forge::repos::find::{self, Meant};
 use abide_forge::repos::rename::Renamed;
@@ -65,7 +66,7 @@ pub(super) async fn unarchive(forge: &Forge, target: &Target) -> Result<(), Fail
 pub(super) async fn set_visibility(forge: &Forge, target: &Target, to: Visibility) -> Result<(), Failure> {
     let before = target.live(forge).await?;
     let repo = marks::set_visibility(forge, &Caller::operator(), &before, to).await?;
-    let said = match (before.is_private() == (to == Visibility::Private), to) {
+    let said = match (before.state().holds(Action::SetVisibility(to)), to) {
         (true, _) => format!("{} is already {to}", repo.slug()),
         (false, Visibility::Private) => {
             format!(

@@ -64,7 +64,7 @@ pub(super) fn describe(forge: &Forge, repo: &Repo) -> Value {
         "slug": repo.slug(),
         "description": repo.description,
         "visibility": repo.visibility.as_str(),
-        "state": state(repo),
+        "state": repo.state().phase().as_str(),
         "default_branch": repo.default_branch.as_branch(),
         "governance": repo.governance.as_str(),
         "size_bytes": repo.size_bytes,
@@ -75,14 +75,6 @@ pub(super) fn describe(forge: &Forge, repo: &Repo) -> Value {
         "deleted_at": time(repo.deleted_at),
         "restore_until": time(restore::until(forge, repo)),
     })
-}
-
-fn state(repo: &Repo) -> &'static str {
-    match (repo.is_live(), repo.is_archived()) {
-        (false, _) => "deleted",
-        (true, true) => "archived",
-        (true, false) => "active",
-    }
 }
 
 pub(super) async fn all(forge: &Forge, as_json: bool) -> Result<(), Failure> {
@@ -106,7 +98,13 @@ pub(super) async fn all(forge: &Forge, as_json: bool) -> Result<(), Failure> {
         .iter()
         .map(|repo| {
             let pushed = repo.pushed_at.map_or_else(|| "never".into(), |at| at.to_string());
-            vec![repo.id.to_string(), repo.slug(), repo.visibility.to_string(), state(repo).into(), pushed]
+            vec![
+                repo.id.to_string(),
+                repo.slug(),
+                repo.visibility.to_string(),
+                repo.state().phase().as_str().into(),
+                pushed,
+            ]
         })
         .collect();
     show::table(&["ID", "REPOSITORY", "VISIBILITY", "STATE", "PUSHED"], &rows);

@@ -77,7 +77,7 @@ fn a_proof_that_opens_nothing_is_refused_before_its_body_is_read(
 }
 
 fn hex(body: &str) -> String {
-    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(body))
 }
 
 #[rstest]

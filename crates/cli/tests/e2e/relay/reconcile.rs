@@ -16,7 +16,7 @@ pub fn compare(client: &mut Nostr, filter: &Value, ours: &[Event]) -> (BTreeSet<
     }
     storage.seal().expect("it is sealed once");
     let mut negentropy = Negentropy::borrowed(&storage, 60_000).expect("the frame is large enough");
-    let first = hex(&negentropy.initiate().expect("it begins once"));
+    let first = hex::encode(negentropy.initiate().expect("it begins once"));
     client.say(&json!(["NEG-OPEN", "n", filter, first]));
     let (mut have, mut need) = (Vec::new(), Vec::new());
     loop {
@@ -24,7 +24,7 @@ pub fn compare(client: &mut Nostr, filter: &Value, ours: &[Event]) -> (BTreeSet<
         assert_eq!(heard.name(), "NEG-MSG", "{}", heard.0);
         let message = bytes(heard.0[2].as_str().unwrap_or_default());
         match negentropy.reconcile_with_ids(&message, &mut have, &mut need).expect("the answer can be read") {
-            Some(next) => client.say(&json!(["NEG-MSG", "n", hex(&next)])),
+            Some(next) => client.say(&json!(["NEG-MSG", "n", hex::encode(next)])),
             None => break,
         }
     }
@@ -57,10 +57,6 @@ fn too_many_events_are_not_compared() {
         (heard.name(), heard.0[2].as_str()),
         ("NEG-ERR", Some("blocked: more than 5 events match; narrow the filter"))
     );
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes(hex: &str) -> Vec<u8> {

@@ -35,7 +35,7 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
         return Err(NostrError::Suspended);
     }
     if known.needs_factor {
-        return Ok(Outcome::SecondFactor(SecondFactorTicket(ticket::issue(forge, &known.user))));
+        return Ok(Outcome::SecondFactor(SecondFactorTicket(ticket::issue(forge, &known.user).into())));
     }
     match login::open_unchanged(forge, &known.user, agent, ip).await {
         Ok(cookie) => Ok(Outcome::In(cookie)),

@@ -18,6 +18,7 @@ pub use login::login;
 use super::confirm::ConfirmError;
 use crate::throttle;
 use crate::{Fault, Forge};
+use abide_core::InputError;
 use abide_core::account::UnlinkRefusal;
 use abide_macros::boxed;
 use abide_nostr::http_auth::{self, HttpAuthError, Proof};
@@ -71,15 +72,21 @@ pub enum NostrError {
     /// The key cannot be unlinked.
     #[error(transparent)]
     Unlink(#[from] UnlinkRefusal),
-    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled { retry_after: Duration },
-    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+impl InputError for NostrError {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Confirm(error) => error.field(),
+            _ => None,
+        }
+    }
 }
 
 impl From<StoreError> for NostrError {

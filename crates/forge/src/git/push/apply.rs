@@ -17,6 +17,7 @@ use abide_store::leases::{self, Lease};
 use abide_store::repos::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, RefState, Repo};
 use abide_store::{StoreError, Tx};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -430,14 +431,22 @@ pub(crate) async fn finish(
     enqueue_keywords(tx, push, &repo, who.user).await
 }
 
+/// Payload of the search for closing keywords, which `issues/keywords.rs` runs.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeywordSearch {
+    pub repo_id: RepoId,
+    pub pusher: UserId,
+    /// Commit of the default branch before the push, and after it.
+    pub old: String,
+    pub new: String,
+}
+
 /// Queues the search for closing keywords in the commits of the default branch, in the transaction that ends the push.
 async fn enqueue_keywords(tx: &mut Tx, push: &Push, repo: &Repo, pusher: Option<UserId>) -> Result<(), StoreError> {
     let moved = push.updates.iter().find(|update| update.name == repo.default_branch && !update.is_delete());
     let (Some(update), Some(pusher)) = (moved, pusher) else { return Ok(()) };
-    let payload = json!({
-        "repo_id": repo.id.get(), "pusher": pusher.get(), "old": update.old.to_string(), "new": update.new.to_string(),
-    });
-    jobs::enqueue(tx, Kind::IssueKeywords, payload, Some(push.id.to_string())).await
+    let payload = KeywordSearch { repo_id: repo.id, pusher, old: update.old.to_string(), new: update.new.to_string() };
+    jobs::enqueue(tx, Kind::IssueKeywords, &payload, Some(push.id.to_string())).await
 }
 
 /// Makes the first pushed branch the default branch.

@@ -28,7 +28,7 @@ use abide_nostr::PublicKey;
 use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
 
-pub(crate) use apply::{finish, first_default};
+pub(crate) use apply::{KeywordSearch, finish, first_default};
 pub use authority::Input;
 pub use conversation::{receive, refuse};
 pub(crate) use details::{Brought, brought};

@@ -4,7 +4,7 @@ use super::templates::{Choice, chosen, gitignores, licences};
 use crate::blocking::blocking;
 use crate::git::push;
 use crate::{Caller, Fault, Forge};
-use abide_core::{Handle, Oid, RefUpdate, Timestamp};
+use abide_core::{Handle, InputError, Oid, RefUpdate, Timestamp};
 use abide_git::Incoming;
 use abide_git::read::Signature;
 use abide_git::write::{WriteError, initial_commit};
@@ -25,10 +25,19 @@ pub struct Init {
 /// A template that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownChoice {
-    #[error("license_template: unknown licence {0:?}")]
+    #[error("unknown licence {0:?}")]
     Licence(String),
-    #[error("gitignore_template: unknown .gitignore template {0:?}")]
+    #[error("unknown .gitignore template {0:?}")]
     Gitignore(String),
+}
+
+impl InputError for UnknownChoice {
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Licence(_) => Some("license_template"),
+            Self::Gitignore(_) => Some("gitignore_template"),
+        }
+    }
 }
 
 /// A first commit whose templates all exist.

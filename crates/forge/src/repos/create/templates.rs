@@ -3,7 +3,6 @@
 /// A template.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
-    /// Key in requests.
     pub key: &'static str,
     /// Name for people.
     pub title: &'static str,

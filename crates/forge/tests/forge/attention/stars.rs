@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lifecycle::world;
+use crate::log::stored_json;
 use abide_core::policy::DenyCode;
 use abide_core::repo::Visibility;
 use abide_forge::accounts::suspend;
@@ -53,7 +54,8 @@ async fn an_event_is_as_public_as_its_repository_was(#[values(Engine::Sqlite, En
     let all = events::after(&mut world.rig.store.read().await.expect("readable"), 0, 100).await.expect("readable");
     let reported: Vec<_> = all.iter().filter(|event| event.kind == "star").collect();
     assert_eq!(reported.iter().map(|event| event.public).collect::<Vec<_>>(), [true, false]);
-    assert!(reported[0].stored_json().contains("\"slug\":\"alice/open\""), "{}", reported[0].stored_json());
+    let stored = stored_json(&world.rig.store, reported[0].seq).await;
+    assert!(stored.contains("\"slug\":\"alice/open\""), "{stored}");
     assert_eq!(reported[0].repo, Some(open.id));
 }
 

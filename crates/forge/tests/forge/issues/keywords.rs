@@ -2,6 +2,7 @@
 
 use super::{World, share, world, world_with};
 use abide_core::repo::Role;
+use abide_forge::By;
 use abide_forge::issues::{State, show};
 use abide_forge::jobs::{Kind, manage};
 use abide_testkit::Engine;
@@ -27,7 +28,7 @@ impl World {
     async fn pushed(&self, pusher: &abide_forge::Caller, (old, new): &(String, String)) {
         let pusher = pusher.user_id().expect("an account").get();
         let payload = json!({ "repo_id": self.repo.id.get(), "pusher": pusher, "old": old, "new": new });
-        let job = manage::run_now(self.forge(), Kind::IssueKeywords, payload).await.expect("it ran");
+        let job = manage::run_now(self.forge(), &By::Operator, Kind::IssueKeywords, payload).await.expect("it ran");
         assert_eq!(job.state, "done", "{:?}", job.last_error);
     }
 
@@ -101,7 +102,7 @@ async fn only_so_many_commits_are_read_and_a_first_push_is_one_of_them(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_push_to_the_default_branch_queues_the_job(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = world(engine).await;
-    let queued = manage::list(world.forge(), None, 100).await.expect("readable");
+    let queued = manage::list(world.forge(), &By::Operator, None, 100).await.expect("readable");
     let of_kind: Vec<_> = queued.iter().filter(|job| job.kind == "issues:keywords").collect();
     assert_eq!(of_kind.len(), 1, "the first commit of the repository was one");
     let payload: serde_json::Value = serde_json::from_str(&of_kind[0].payload).expect("JSON");

@@ -1,6 +1,7 @@
 //! Mentions and references in texts.
 
 use super::{make, share, world};
+use crate::log::stored_json;
 use abide_core::repo::{Role, Visibility};
 use abide_forge::issues::change::{Change, change};
 use abide_forge::issues::comment;
@@ -20,14 +21,16 @@ async fn whoever_is_named_hears_of_it_unless_they_may_not_read_it(
     let ids = |list: &[(abide_core::UserId, String)]| list.iter().map(|(id, _)| Some(*id)).collect::<Vec<_>>();
     assert_eq!(ids(&heard), [world.alice.user_id(), world.carol.user_id()], "bob is in code");
     let created = world.events().await.into_iter().find(|event| event.kind == "issue_created").expect("told");
-    let payload: serde_json::Value = serde_json::from_str(created.stored_json()).expect("JSON");
+    let payload: serde_json::Value =
+        serde_json::from_str(&stored_json(&world.rig.store, created.seq).await).expect("JSON");
     assert_eq!(payload["mentions"], serde_json::json!([world.carol.user_id().map(|id| id.get())]));
 
     // Changing a text names only whom it did not name before.
     let edited = Change { body: Some("@carol @bob".into()), ..Change::default() };
     change(forge, &world.alice, &world.repo, 1, edited).await.expect("edited");
     let event = world.events().await.into_iter().find(|event| event.kind == "issue_edited").expect("told");
-    let payload: serde_json::Value = serde_json::from_str(event.stored_json()).expect("JSON");
+    let payload: serde_json::Value =
+        serde_json::from_str(&stored_json(&world.rig.store, event.seq).await).expect("JSON");
     assert_eq!(payload["mentions"], serde_json::json!([world.bob.user_id().map(|id| id.get())]));
 
     let secret = make(forge, &world.alice, "secret", Visibility::Private).await;

@@ -1,6 +1,7 @@
 //! Opening, changing, commenting, closing: by those who may.
 
 use super::{FIRST, hidden, make, refused, share, world, world_with};
+use crate::log::stored_json;
 use abide_core::issues::filter::Filter;
 use abide_core::repo::{Role, Visibility};
 use abide_forge::accounts;
@@ -54,7 +55,8 @@ async fn an_issue_lives_from_its_opening_to_its_end(#[values(Engine::Sqlite, Eng
     ];
     assert_eq!(kinds, expected);
     let event = world.events().await.into_iter().find(|event| event.kind == "issue_closed").expect("told");
-    let payload: serde_json::Value = serde_json::from_str(event.stored_json()).expect("JSON");
+    let payload: serde_json::Value =
+        serde_json::from_str(&stored_json(&world.rig.store, event.seq).await).expect("JSON");
     assert_eq!((&payload["slug"], &payload["number"]), (&"alice/tool".into(), &1.into()));
     assert!(payload["title"].is_null(), "readers take the title from the issue");
     assert!(event.public);

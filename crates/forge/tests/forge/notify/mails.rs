@@ -2,6 +2,7 @@
 
 use super::*;
 use abide_core::WatchLevel::{All, Ignore};
+use abide_forge::By;
 use abide_forge::notify::{preferences, unsubscribe};
 use abide_forge::repos::marks;
 use rstest::rstest;
@@ -183,7 +184,7 @@ async fn no_mail_goes_to_someone_who_lost_access_on_the_way(
     world.mails().await;
     world.open(&world.ann, "More plans", "the text").await;
     world.settle().await;
-    manage::run_now(world.forge(), Kind::NotifyMail, json!({})).await.expect("it ran");
+    manage::run_now(world.forge(), &By::Operator, Kind::NotifyMail, json!({})).await.expect("it ran");
     hide(Visibility::Private).await;
     let sent: Vec<_> = world.delivered().await.into_iter().filter(|mail| mail.to != "ann@example.org").collect();
     assert!(sent.is_empty(), "{sent:?}");

@@ -1,6 +1,7 @@
 //! Many who watch.
 
 use super::*;
+use abide_forge::By;
 use abide_store::accounts::users::{self, NewUser};
 use abide_store::attention::{notification_mail, watches};
 use rstest::rstest;
@@ -37,15 +38,15 @@ async fn twelve_hundred_watchers_are_each_told_and_mailed_once(
     added.expect("added");
     let issue = world.open(&world.ann, "For all", "").await;
     world.settle().await;
-    manage::run_now(world.forge(), Kind::NotifyMail, json!({})).await.expect("it ran");
+    manage::run_now(world.forge(), &By::Operator, Kind::NotifyMail, json!({})).await.expect("it ran");
     let queued = async || {
-        let jobs = manage::list(world.forge(), Some("waiting"), 10_000).await.expect("readable");
+        let jobs = manage::list(world.forge(), &By::Operator, Some("waiting"), 10_000).await.expect("readable");
         jobs.iter().filter(|job| job.kind == Kind::MailSend.as_str()).count()
     };
     assert_eq!(queued().await, MANY);
     world.say(&world.ann, &issue, "and again").await;
     world.settle().await;
-    manage::run_now(world.forge(), Kind::NotifyMail, json!({})).await.expect("it ran");
+    manage::run_now(world.forge(), &By::Operator, Kind::NotifyMail, json!({})).await.expect("it ran");
     assert_eq!(queued().await, MANY, "the window is open");
     let mut conn = world.rig.store.read().await.expect("readable");
     for n in [0, 499, 500, 999, 1000, MANY - 1] {

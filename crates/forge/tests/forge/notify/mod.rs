@@ -9,6 +9,7 @@ use crate::rig::{Rig, rig_with};
 use abide_core::notify::Reason;
 use abide_core::repo::{Role, Visibility};
 use abide_core::{UserId, WatchLevel};
+use abide_forge::By;
 use abide_forge::attention::watch;
 use abide_forge::issues::{Issue, comment, create};
 use abide_forge::jobs::{Kind, manage};
@@ -149,8 +150,8 @@ impl World {
     /// Everything that happened is taken in.
     async fn settle(&self) {
         consumers::catch_up(self.forge()).await.expect("taken in");
-        let failures = consumers::manage::failures(self.forge(), i64::MAX, 10).await.expect("readable");
-        let stuck = consumers::manage::status(self.forge()).await.expect("readable");
+        let failures = consumers::manage::failures(self.forge(), &By::Operator, i64::MAX, 10).await.expect("readable");
+        let stuck = consumers::manage::status(self.forge(), &By::Operator).await.expect("readable");
         assert!(failures.is_empty() && stuck.iter().all(|one| one.last_error.is_none()), "{failures:?} {stuck:?}");
     }
 
@@ -194,7 +195,7 @@ impl World {
     /// Writes what is due, and sends it. The mails, the oldest first; they are taken away.
     async fn mails(&self) -> Vec<Mail> {
         self.settle().await;
-        manage::run_now(self.forge(), Kind::NotifyMail, json!({})).await.expect("it ran");
+        manage::run_now(self.forge(), &By::Operator, Kind::NotifyMail, json!({})).await.expect("it ran");
         self.delivered().await
     }
 
@@ -202,13 +203,13 @@ impl World {
     async fn delivered(&self) -> Vec<Mail> {
         // A run gives up after a while, and some tests send more than fits into one.
         let waiting = async || {
-            let counts = manage::counts(self.forge()).await.expect("readable");
+            let counts = manage::counts(self.forge(), &By::Operator).await.expect("readable");
             counts.iter().any(|(state, _)| ["waiting", "running"].contains(&state.as_str()))
         };
         while waiting().await {
             self.rig.run_jobs().await;
         }
-        let failed = manage::list(self.forge(), Some("failed"), 10).await.expect("readable");
+        let failed = manage::list(self.forge(), &By::Operator, Some("failed"), 10).await.expect("readable");
         assert!(failed.is_empty(), "{failed:?}");
         let Ok(entries) = std::fs::read_dir(self.rig.database.data_dir().join("outbox")) else { return Vec::new() };
         let mut files: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();

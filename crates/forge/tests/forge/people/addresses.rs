@@ -2,6 +2,7 @@
 
 use super::open_site;
 use crate::rig::rig_with;
+use abide_core::InputError as _;
 use abide_core::account::SignUpMode;
 use abide_forge::accounts::emails::{self, EmailError};
 use abide_forge::accounts::verify::{self, ResendError};

@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::rig_with;
+use abide_core::InputError as _;
 use abide_core::account::AdminRefusal;
 use abide_core::scope::Scopes;
 use abide_forge::accounts::add_token::{AddTokenError, add_token};
@@ -10,7 +11,7 @@ use abide_forge::accounts::login::LoginError;
 use abide_forge::accounts::ssh_keys::{self, AddKeyError};
 use abide_forge::accounts::{authenticate, tokens};
 use abide_forge::repos::Page;
-use abide_forge::{Access, Caller};
+use abide_forge::{Access, By, Caller};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
@@ -24,16 +25,15 @@ async fn to_everyone_else_none_of_it_is_there(#[values(Engine::Sqlite, Engine::P
     let (root, alice) = (rig.add("admin-1", true).await, rig.add("alice", false).await);
     let (root, alice) = (rig.viewer(root).await, rig.viewer(alice).await);
     let weak = Caller { scopes: Some(Scopes::parse("repo,user").expect("scopes")), ..root.caller.clone() };
-    assert!(matches!(admin::users(&rig.forge, &weak, None, ALL).await, Err(Access::Scope(_))));
+    assert!(matches!(By::admin(&weak), Err(Access::Scope(_))));
     let wide = Caller { scopes: Some(Scopes::parse("admin").expect("scopes")), ..root.caller.clone() };
-    assert_eq!(admin::users(&rig.forge, &wide, None, ALL).await.expect("an admin").1, 2);
+    let by = By::admin(&wide).expect("an admin");
+    assert_eq!(admin::users(&rig.forge, &by, None, ALL).await.expect("readable").1, 2);
 
     for caller in [&alice.caller, &Caller::anonymous(LOOPBACK)] {
         let forge = &rig.forge;
-        assert!(matches!(admin::users(forge, caller, None, ALL).await, Err(Access::NotFound)));
-        let audit = admin::audit(forge, caller, &AuditFilter::default(), None, 10).await;
-        assert!(matches!(audit, Err(Access::NotFound)));
-        assert!(matches!(admin::old_names(forge, caller, alice.user.id).await, Err(Access::NotFound)));
+        // The accounts, the audit log and the jobs ask for this proof.
+        assert!(matches!(By::admin(caller), Err(Access::NotFound)));
         for refused in [
             admin::suspend(forge, caller, root.user.id).await,
             admin::unsuspend(forge, caller, root.user.id).await,
@@ -51,7 +51,8 @@ async fn an_admin_finds_suspends_and_promotes_people(#[values(Engine::Sqlite, En
     let (root, alice) = (rig.add("admin-1", true).await, rig.add("alice", false).await);
     let root = rig.viewer(root).await;
     let open = cookie(rig.login("alice", PASSWORD).await);
-    let (found, total) = admin::users(&rig.forge, &root.caller, Some("LIC"), ALL).await.expect("an admin");
+    let by = By::admin(&root.caller).expect("an admin");
+    let (found, total) = admin::users(&rig.forge, &by, Some("LIC"), ALL).await.expect("an admin");
     assert_eq!((found[0].user.id, found[0].user.email.as_deref(), total), (alice, Some("alice@example.org"), 1));
 
     for _ in 0..2 {
@@ -63,13 +64,13 @@ async fn an_admin_finds_suspends_and_promotes_people(#[values(Engine::Sqlite, En
     cookie(rig.login("alice", PASSWORD).await);
     admin::set_admin(&rig.forge, &root.caller, alice, true).await.expect("promoted");
     let alice = rig.viewer(alice).await;
-    admin::users(&rig.forge, &alice.caller, None, ALL).await.expect("an admin");
+    By::admin(&alice.caller).expect("an admin");
     assert_eq!(rig.audited("user_suspended").await, 1, "what holds already tells nothing");
 
     let nobody = admin::suspend(&rig.forge, &root.caller, abide_core::UserId::new(404)).await;
     assert!(matches!(nobody, Err(AdminError::Access(Access::NotFound))));
     let filter = AuditFilter { actor: Some("admin-1".into()), action: Some("user_suspended".into()), repo: None };
-    let rows = admin::audit(&rig.forge, &root.caller, &filter, None, 10).await.expect("an admin");
+    let rows = admin::audit(&rig.forge, &by, &filter, None, 10).await.expect("an admin");
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].actor.as_ref().map(|name| name.as_str()), Some("admin-1"));
     assert_eq!(rows[0].record.ip.as_deref(), Some("127.0.0.1"));
@@ -78,7 +79,7 @@ async fn an_admin_finds_suspends_and_promotes_people(#[values(Engine::Sqlite, En
         AuditFilter { repo: Some("alice/never".into()), ..AuditFilter::default() },
         AuditFilter { repo: Some("nonsense".into()), ..AuditFilter::default() },
     ] {
-        assert!(admin::audit(&rig.forge, &root.caller, &filter, None, 10).await.expect("an admin").is_empty());
+        assert!(admin::audit(&rig.forge, &by, &filter, None, 10).await.expect("an admin").is_empty());
     }
 }
 

@@ -6,6 +6,7 @@ use abide_core::account::DeleteRefusal;
 use abide_core::policy::Action;
 use abide_core::repo::{Role, Visibility};
 use abide_core::scope::Scopes;
+use abide_forge::By;
 use abide_forge::accounts::add_token::add_token;
 use abide_forge::accounts::confirm::ConfirmError;
 use abide_forge::accounts::delete::{self, DeleteError, Remains};
@@ -148,9 +149,8 @@ async fn the_last_admin_and_who_is_suspended_stay(#[values(Engine::Sqlite, Engin
     let stranger = delete::delete_by_admin(&rig.forge, &member.caller, boss, Remains::Kept).await;
     assert!(matches!(stranger, Err(DeleteError::Access(Access::NotFound))), "{stranger:?}");
     delete::delete_by_admin(&rig.forge, &viewer.caller, alice, Remains::Kept).await.expect("an admin may");
+    let by = By::admin(&viewer.caller).expect("an admin");
     let (found, total) =
-        admin::users(&rig.forge, &viewer.caller, None, abide_forge::repos::Page { limit: 9, offset: 0 })
-            .await
-            .expect("an admin");
+        admin::users(&rig.forge, &by, None, abide_forge::repos::Page { limit: 9, offset: 0 }).await.expect("an admin");
     assert_eq!((found.len(), total), (1, 1));
 }

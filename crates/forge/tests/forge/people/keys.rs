@@ -49,7 +49,7 @@ impl Rig {
 
 fn cookie(outcome: Result<Outcome, NostrError>) -> String {
     match outcome {
-        Ok(Outcome::In(cookie)) => cookie.0,
+        Ok(Outcome::In(cookie)) => cookie.0.into_inner(),
         Ok(Outcome::SecondFactor(_)) => panic!("a second factor is asked for"),
         Err(error) => panic!("not logged in: {error}"),
     }

@@ -94,7 +94,7 @@ async fn an_account_has_so_many_logins_and_no_more(#[values(Engine::Sqlite, Engi
         rig.clock.advance(Duration::from_secs(1));
         cookies.push(login::open_session(&rig.forge, alice, "\u{7}a\nlong name".repeat(99).as_str(), LOOPBACK).await);
     }
-    let cookies: Vec<_> = cookies.into_iter().map(|cookie| cookie.expect("opened").0).collect();
+    let cookies: Vec<_> = cookies.into_iter().map(|cookie| cookie.expect("opened").0.into_inner()).collect();
     assert!(rig.by_cookie(&cookies[0]).await.is_none(), "the oldest ended");
     let viewer = rig.by_cookie(&cookies[2]).await.expect("logged in");
     let all = sessions::list(&rig.forge, &viewer).await.expect("readable");

@@ -3,6 +3,7 @@
 use super::open_site;
 use crate::rig::rig_with;
 use abide_core::account::SignUpMode;
+use abide_forge::By;
 use abide_forge::jobs::{Kind, manage};
 use abide_testkit::Engine;
 use mail_parser::MessageParser;
@@ -54,7 +55,7 @@ async fn a_mail_is_queued_with_what_it_tells_about_or_not_at_all(
     let rig = open_site(engine).await;
     rig.sign_up("alice").await;
     assert!(rig.try_sign_up("alice", "new@example.org", None).await.is_err());
-    let waiting = manage::list(&rig.forge, Some("waiting"), 10).await.expect("readable");
+    let waiting = manage::list(&rig.forge, &By::Operator, Some("waiting"), 10).await.expect("readable");
     assert_eq!(waiting.len(), 1, "what was refused sends nothing");
     let payload = &waiting[0].payload;
     assert!(!payload.contains("verify") && !payload.contains("alice"), "links are not shown with the jobs: {payload}");
@@ -66,7 +67,7 @@ async fn a_mail_is_queued_with_what_it_tells_about_or_not_at_all(
         fs::read(entry.path()).expect("readable")
     };
     let first = read();
-    assert!(manage::retry(&rig.forge, waiting[0].id).await.expect("writable"));
+    assert!(manage::retry(&rig.forge, &By::Operator, waiting[0].id).await.expect("writable"));
     rig.clock.advance(Duration::from_secs(60));
     rig.run_jobs().await;
     assert_eq!((fs::read_dir(&outbox).expect("there").count(), read() == first), (1, true));
@@ -77,7 +78,7 @@ async fn a_mail_is_queued_with_what_it_tells_about_or_not_at_all(
 async fn a_job_that_holds_no_mail_of_ours_fails_for_good(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = open_site(engine).await;
     for payload in [json!({}), json!({ "sealed": "AAAA" }), json!({ "to": "x@example.org" })] {
-        let job = manage::run_now(&rig.forge, Kind::MailSend, payload).await.expect("it ran");
+        let job = manage::run_now(&rig.forge, &By::Operator, Kind::MailSend, payload).await.expect("it ran");
         assert_eq!((job.state.as_str(), job.attempts), ("failed", 1));
     }
     assert!(rig.mails().await.is_empty());
@@ -99,9 +100,9 @@ async fn housekeeping_forgets_ended_logins_dead_links_old_counts_and_old_mails(
         let now = rig.store.clock().now();
         abide_store::accounts::sessions::of_user(&mut conn, id, now, 10).await.expect("readable").len()
     };
-    manage::run_now(&rig.forge, Kind::HistoryPrune, json!({})).await.expect("it ran");
+    manage::run_now(&rig.forge, &By::Operator, Kind::HistoryPrune, json!({})).await.expect("it ran");
     assert_eq!((mails(), counts().await), (1, 1), "nothing is old yet");
     rig.clock.advance(Duration::from_secs(31 * 86_400));
-    let job = manage::run_now(&rig.forge, Kind::HistoryPrune, json!({})).await.expect("it ran");
+    let job = manage::run_now(&rig.forge, &By::Operator, Kind::HistoryPrune, json!({})).await.expect("it ran");
     assert_eq!((job.state.as_str(), mails(), counts().await), ("done", 0, 0));
 }

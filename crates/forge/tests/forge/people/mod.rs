@@ -9,6 +9,7 @@ mod logins;
 mod mails;
 mod names;
 mod passwords;
+mod redaction;
 mod signing_up;
 mod smtp;
 mod strangers;
@@ -17,6 +18,7 @@ mod two_factor;
 use crate::rig::{Rig, rig_with};
 use abide_core::UserId;
 use abide_core::account::SignUpMode;
+use abide_forge::By;
 use abide_forge::accounts::login::{self, LoginError, Outcome};
 use abide_forge::accounts::{Viewer, add_user, sessions, sign_up};
 use abide_forge::jobs::{manage, runner};
@@ -65,7 +67,7 @@ impl Rig {
             name: name.into(),
             email: email.into(),
             password: PASSWORD.into(),
-            invite: invite.map(str::to_owned),
+            invite: invite.map(Into::into),
         };
         sign_up::sign_up(&self.forge, LOOPBACK, request).await
     }
@@ -85,7 +87,7 @@ impl Rig {
     /// Someone who is logged in.
     async fn viewer(&self, user: UserId) -> Viewer {
         let cookie = login::open_session(&self.forge, user, "a browser", LOOPBACK).await.expect("opened");
-        self.by_cookie(&cookie.0).await.expect("logged in")
+        self.by_cookie(cookie.0.expose()).await.expect("logged in")
     }
 
     async fn by_cookie(&self, cookie: &str) -> Option<Viewer> {
@@ -106,7 +108,7 @@ impl Rig {
         let stop = CancellationToken::new();
         let running = tokio::spawn(runner::run(self.forge.clone(), stop.clone()));
         for _ in 0..1000 {
-            let counts = manage::counts(&self.forge).await.expect("readable");
+            let counts = manage::counts(&self.forge, &By::Operator).await.expect("readable");
             if counts.iter().all(|(state, _)| ["done", "failed"].contains(&state.as_str())) {
                 break;
             }
@@ -151,7 +153,7 @@ impl Rig {
 /// The cookie of a login that needed no second factor.
 fn cookie(outcome: Result<Outcome, LoginError>) -> String {
     match outcome {
-        Ok(Outcome::In(cookie)) => cookie.0,
+        Ok(Outcome::In(cookie)) => cookie.0.into_inner(),
         Ok(Outcome::SecondFactor(_)) => panic!("a second factor is asked for"),
         Err(error) => panic!("not logged in: {error}"),
     }

@@ -2,8 +2,10 @@
 
 use super::{LOOPBACK, PASSWORD, open_site};
 use crate::rig::rig_with;
+use abide_core::InputError as _;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
+use abide_forge::By;
 use abide_forge::accounts::profile::{self, ProfileError};
 use abide_forge::accounts::rename::{self, RenameError};
 use abide_forge::accounts::{self, admin};
@@ -78,10 +80,11 @@ async fn an_old_name_is_kept_for_its_holder_until_an_admin_releases_it(
     assert!(matches!(rename(&bob, "BOB").await, Err(RenameError::Same)));
 
     let old = "alice".parse().expect("a name");
-    assert!(matches!(admin::release_name(&rig.forge, &bob.caller, &old).await, Err(Access::NotFound)));
-    assert_eq!(admin::old_names(&rig.forge, &root.caller, alice.user.id).await.expect("readable").len(), 1);
-    assert!(admin::release_name(&rig.forge, &root.caller, &old).await.expect("writable"));
-    assert!(!admin::release_name(&rig.forge, &root.caller, &old).await.expect("writable"));
+    assert!(matches!(By::admin(&bob.caller), Err(Access::NotFound)));
+    let by = By::admin(&root.caller).expect("an admin");
+    assert_eq!(admin::old_names(&rig.forge, &by, alice.user.id).await.expect("readable").len(), 1);
+    assert!(admin::release_name(&rig.forge, &by, &old).await.expect("writable"));
+    assert!(!admin::release_name(&rig.forge, &by, &old).await.expect("writable"));
     rename(&bob, "alice").await.expect("renamed");
 }
 

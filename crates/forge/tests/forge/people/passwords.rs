@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::rig_with;
+use abide_core::InputError as _;
 use abide_forge::accounts::change_password::{ChangePasswordError, change_password};
 use abide_forge::accounts::confirm::ConfirmError;
 use abide_forge::accounts::login::LoginError;

@@ -2,6 +2,7 @@
 
 use crate::rig::{Rig, rig_with};
 use abide_core::account::SignUpMode;
+use abide_forge::By;
 use abide_forge::SmtpUrl;
 use abide_forge::jobs::{Job, manage, runner};
 use abide_testkit::Engine;
@@ -87,7 +88,8 @@ async fn run_until(rig: &Rig, wanted: impl Fn(&Job) -> bool) -> Job {
     let running = tokio::spawn(runner::run(rig.forge.clone(), stop.clone()));
     let mut job = None;
     for _ in 0..1000 {
-        job = manage::list(&rig.forge, None, 10).await.expect("readable").pop().filter(|job| wanted(job));
+        job =
+            manage::list(&rig.forge, &By::Operator, None, 10).await.expect("readable").pop().filter(|job| wanted(job));
         if job.is_some() {
             break;
         }
@@ -174,7 +176,7 @@ async fn a_server_that_is_down_is_tried_again(#[values(Engine::Sqlite, Engine::P
     let url = format!("smtp://127.0.0.1:{}", silent.local_addr().expect("bound").port());
     let rig = rig_with(engine, |settings| {
         settings.signup.mode = SignUpMode::Open;
-        settings.mail.smtp_url = Some(SmtpUrl(url));
+        settings.mail.smtp_url = Some(SmtpUrl(url.into()));
         settings.mail.timeout = Duration::from_millis(100);
     })
     .await;

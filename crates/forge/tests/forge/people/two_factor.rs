@@ -2,6 +2,7 @@
 
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::{Rig, rig_with};
+use abide_core::InputError as _;
 use abide_forge::accounts::login::{self, LoginError, Outcome};
 use abide_forge::accounts::totp::{self, TotpError};
 use abide_forge::accounts::{Viewer, change_password, suspend};
@@ -36,13 +37,13 @@ async fn alice(rig: &Rig) -> (Viewer, Totp, Vec<String>) {
 
 async fn ticket(rig: &Rig) -> String {
     match rig.login("alice", PASSWORD).await.expect("the password is right") {
-        Outcome::SecondFactor(ticket) => ticket.0,
+        Outcome::SecondFactor(ticket) => ticket.0.into_inner(),
         Outcome::In(_) => panic!("no second factor is asked for"),
     }
 }
 
 async fn second(rig: &Rig, ticket: &str, code: &str) -> Result<String, LoginError> {
-    login::second_factor(&rig.forge, ticket, code, "a browser", LOOPBACK).await.map(|cookie| cookie.0)
+    login::second_factor(&rig.forge, ticket, code, "a browser", LOOPBACK).await.map(|cookie| cookie.0.into_inner())
 }
 
 #[rstest]
@@ -84,7 +85,7 @@ async fn the_secret_is_sealed_at_rest(#[values(Engine::Sqlite, Engine::Postgres)
     let mut conn = rig.store.read().await.expect("readable");
     let kept = abide_store::accounts::totp::get(&mut conn, viewer.user.id).await.expect("readable").expect("there");
     let secret = app.secret().as_bytes();
-    assert!(!kept.secret.windows(secret.len()).any(|part| part == secret));
+    assert!(!kept.secret.expose().windows(secret.len()).any(|part| part == secret));
     assert_eq!(codes.iter().collect::<std::collections::BTreeSet<_>>().len(), 10, "no two are alike");
 }
 

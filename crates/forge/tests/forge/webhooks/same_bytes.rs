@@ -3,6 +3,7 @@
 use super::receiver::Reply;
 use super::{Scene, scene};
 use abide_core::event::PushedRef;
+use abide_forge::By;
 use abide_forge::attention::star;
 use abide_forge::issues::{self, comment, labels};
 use abide_forge::jobs::{Kind, manage};
@@ -172,7 +173,7 @@ async fn text_is_that_of_the_first_try_and_stays_that_until_the_log_is_pruned(
     let whole = show::delivery(forge, &hook, &waiting.id.to_string()).await.expect("there");
     assert_eq!(whole.payload.as_bytes(), &bodies[0][..]);
     scene.rig.clock.advance(forge.settings().webhooks.retention + std::time::Duration::from_secs(1));
-    manage::run_now(forge, Kind::HistoryPrune, json!({})).await.expect("queued");
+    manage::run_now(forge, &By::Operator, Kind::HistoryPrune, json!({})).await.expect("queued");
     scene.rig.run_jobs().await;
     assert!(show::delivery(forge, &hook, &waiting.id.to_string()).await.is_err());
 }

@@ -3,14 +3,15 @@
 use super::receiver::Reply;
 use super::sending::happen;
 use super::{change, scene};
+use crate::log::count_of_kind;
 use abide_core::notify::Reason;
 use abide_core::webhooks::DeliveryState;
 use abide_forge::attention::star;
 use abide_forge::notify::{Filter, inbox};
 use abide_forge::repos::Page;
 use abide_forge::webhooks::{ask, edit};
+use abide_store::StoreError;
 use abide_store::accounts::emails;
-use abide_store::{StoreError, events};
 use abide_testkit::Engine;
 use mail_parser::MessageParser;
 use rstest::rstest;
@@ -133,8 +134,7 @@ async fn unstar(scene: &super::Scene) {
 }
 
 async fn events_of(scene: &super::Scene, kind: &str) -> i64 {
-    let mut conn = scene.rig.store.read().await.expect("readable");
-    events::count_of_kind(&mut conn, scene.repo.id, kind.parse().expect("a kind")).await.expect("readable")
+    count_of_kind(&scene.rig.store, scene.repo.id, kind).await
 }
 
 #[rstest]

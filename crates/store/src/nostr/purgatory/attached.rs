@@ -2,7 +2,7 @@
 //! They wait with it, are served with it, and are removed with it. An event that waits with several is removed with the
 //! last.
 
-use crate::nostr::events::{hexadecimal, hexadecimal_list};
+use crate::nostr::events::hexadecimal_list;
 use crate::nostr::purgatory::Bytes32;
 use crate::nostr::relations::Link;
 use crate::sql::statements;
@@ -186,7 +186,7 @@ pub async fn waiting_repos(conn: &mut Conn, repos: &[(Bytes32, String)]) -> Resu
     if repos.is_empty() {
         return Ok(Vec::new());
     }
-    let pair = |(owner, name): &(Bytes32, String)| json!([hexadecimal(owner), name]);
+    let pair = |(owner, name): &(Bytes32, String)| json!([hex::encode(owner), name]);
     // PostgreSQL text cannot contain NUL, and no identifier does.
     let named = repos.iter().filter(|(_, name)| !name.contains('\0'));
     let list = Json::from(named.map(pair).collect::<Vec<_>>()).to_string();

@@ -4,7 +4,7 @@ use crate::App;
 use crate::ask::{Field, Question};
 use crate::errors::Errors;
 use crate::frame::Frame;
-use crate::problem::{Problem, rule};
+use crate::problem::Problem;
 use crate::repo::head::{Head, Room};
 use crate::respond;
 use abide_forge::repos::{Class, LifeError};
@@ -71,8 +71,8 @@ async fn page(
 /// Errors of a refused form, and its status. An error that the form cannot correct gets a page of its own.
 pub(super) fn refused(error: LifeError) -> Result<(StatusCode, Errors), Problem> {
     match (error.class(), &error) {
-        (Class::Invalid(Some(field)), _) => Ok((StatusCode::BAD_REQUEST, Errors::at(field, &rule(&error)))),
-        (_, LifeError::NameTaken) => Ok((StatusCode::CONFLICT, Errors::at("name", &rule(&error)))),
+        (Class::Invalid(Some(field)), _) => Ok((StatusCode::BAD_REQUEST, Errors::at(field, &error.to_string()))),
+        (_, LifeError::NameTaken) => Ok((StatusCode::CONFLICT, Errors::at("name", &error.to_string()))),
         _ => Err(error.into()),
     }
 }

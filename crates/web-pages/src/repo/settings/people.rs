@@ -12,7 +12,7 @@ use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
 use abide_core::UserName;
-use abide_core::policy::Action;
+use abide_core::policy::{self, Action};
 use abide_core::repo::Role;
 use abide_forge::accounts::{self, User};
 use abide_forge::repos::Page;
@@ -92,7 +92,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, page_
         format!("{name} loses the {role} role in {} at once, for git, pages and the API.", room.repo().shown()),
         "Their commits, issues and comments stay.".to_owned(),
     ];
-    if room.repo().is_private() {
+    if !policy::can(&user.actor(), Action::RepoRead, &room.repo().facts(), None).is_allowed() {
         consequences.push("They can no longer read this private repository. Their clones are not affected.".to_owned());
     }
     let question = Question {

@@ -34,8 +34,9 @@ pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, page_
 }
 
 fn question(room: &Room) -> Question {
-    let (title, button, consequences, target) = match room.repo().is_private() {
-        true => (
+    let target = room.repo().visibility.opposite();
+    let (title, button, consequences) = match target {
+        Visibility::Public => (
             "Make public",
             "Make it public",
             [
@@ -43,9 +44,8 @@ fn question(room: &Room) -> Question {
                 "Check old commits for passwords and keys first. You cannot take back what someone has read.",
                 "Forks do not change: private forks stay private.",
             ],
-            Visibility::Public,
         ),
-        false => (
+        Visibility::Private => (
             "Make private",
             "Make it private",
             [
@@ -53,7 +53,6 @@ fn question(room: &Room) -> Question {
                 "Existing clones and forks are not affected.",
                 "Stars and watches are kept, and shown again if it becomes public again.",
             ],
-            Visibility::Private,
         ),
     };
     Question {

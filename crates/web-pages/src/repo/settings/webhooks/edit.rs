@@ -97,7 +97,7 @@ impl Typed {
     fn change(&self, form: &Form) -> Change {
         let secret = match form.filled("secret") {
             _ if form.ticked("remove_secret") => Secret::Remove,
-            Some(_) => Secret::Set(form.text("secret")),
+            Some(_) => Secret::Set(form.text("secret").into()),
             None => Secret::Keep,
         };
         Change {
