@@ -1,9 +1,9 @@
 //! Notifications, in the inbox and by mail.
 //!
-//! The consumer ([`Notifications`]) goes along the log of events, asks the rule (`abide_core::notify`) about everyone an
-//! event may concern and writes a notification for each recipient; one that is to be mailed has a due time. [`mailing`] turns rows
-//! that are due into mails, [`letter`] has their words. What happens to a repository itself is mailed to its people by
-//! itself: [`lifecycle`]. [`inbox`], [`preferences`] and [`unsubscribe`] are what people do with it.
+//! The consumer ([`Notifications`]) reads the event log, asks the rule (`abide_core::notify`) about all possible
+//! recipients and writes a notification for each recipient. A notification that is mailed has a due time. [`mailing`]
+//! turns due rows into mails, [`letter`] has their texts. [`lifecycle`] mails changes of a repository itself to its
+//! people; [`title`] names them. [`inbox`], [`preferences`] and [`unsubscribe`] are the use cases of recipients.
 
 mod fan_out;
 pub mod inbox;
@@ -11,6 +11,7 @@ mod letter;
 mod lifecycle;
 pub(crate) mod mailing;
 pub mod preferences;
+mod title;
 pub mod unsubscribe;
 
 use abide_core::attention::event_visible;
