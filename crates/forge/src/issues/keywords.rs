@@ -10,6 +10,7 @@ use crate::open::open_locked;
 use crate::{Access, Caller, Fault, Forge, IssueSettings};
 use abide_core::issues::references::{self, Reference};
 use abide_core::issues::text::excerpt;
+use abide_core::issues::timeline::{CommitDetail, Detail};
 use abide_core::issues::{Reason, State};
 use abide_core::policy::{Action, IssueAction};
 use abide_core::{Oid, RepoId, UserId};
@@ -18,7 +19,7 @@ use abide_store::Tx;
 use abide_store::accounts::users;
 use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::{self, Repo};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 /// Payload of the job.
 struct Brought {
@@ -118,7 +119,7 @@ async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
         IssueContext::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
     let entry = NewEntry {
         kind: "referenced",
-        detail: json!({ "subject": unit.subject }),
+        detail: Detail::Commit(CommitDetail { subject: unit.subject.clone() }).stored(),
         source_repo: Some(here.id),
         commit: Some(unit.commit.to_string()),
         once: Some(format!("commit:{}:{}", here.id, unit.commit)),
@@ -138,6 +139,6 @@ async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
     match run(forge, &jobs::payload(job)).await? {
         true => Ok(()),
-        false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
+        false => Err(JobError::Final("the payload names no push; only a push can queue this job".into())),
     }
 }
