@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// These flags are settings like any other.
+    /// Adds these flags as settings.
     pub(crate) fn add_to(&self, flags: Flags) -> Flags {
         flags
             .with(LISTEN, self.listen.clone())
@@ -95,7 +95,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a line for whoever started the server. They may have stopped listening, which is no reason to stop serving.
+/// Prints a line to standard output. A closed pipe does not stop the server.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
@@ -122,7 +122,7 @@ fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
     listener.local_addr().map_err(|error| Failure::failed(format!("cannot read the listening address: {error}")))
 }
 
-/// As configured, or where we listen.
+/// Public URL as configured, or the address that the server listens on.
 fn public_url(config: &Config, http_at: SocketAddr) -> String {
     match config.is_given(PUBLIC_URL) {
         true => config.settings.server.public_url.clone(),
@@ -130,7 +130,7 @@ fn public_url(config: &Config, http_at: SocketAddr) -> String {
     }
 }
 
-/// As configured, or the host of the public address with the port we listen at.
+/// Prefix of SSH URLs as configured, or the host of the public URL with the SSH port.
 fn ssh_url(config: &Config, http_at: SocketAddr, ssh_at: SocketAddr) -> String {
     let configured = &config.settings.server.public_ssh_url;
     if !configured.is_empty() {
@@ -174,7 +174,7 @@ fn serve_ssh(
     }
 }
 
-/// Someone who asks us to stop. Watched for before readiness is reported.
+/// Stop signals. Their handlers are installed before readiness is reported.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -187,7 +187,7 @@ impl StopSignals {
     }
 }
 
-/// Returns when someone asks us to stop; fails if a road ends by itself.
+/// Returns at a stop signal; fails if a road ends by itself.
 async fn wait_for_the_end(mut signals: StopSignals, roads: &mut JoinSet<()>) -> Result<(), Failure> {
     tokio::select! {
         _ = signals.terminate.recv() => Ok(()),

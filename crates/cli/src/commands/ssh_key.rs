@@ -38,7 +38,7 @@ pub(crate) enum Action {
     },
 }
 
-/// How many keys are listed at most.
+/// Maximum number of listed keys.
 const MAX: i64 = 1000;
 
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {

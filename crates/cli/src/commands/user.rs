@@ -96,13 +96,13 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether it makes sense before there is a data directory.
+    /// Whether the command may create the data directory.
     pub(crate) fn begins(&self) -> bool {
         matches!(self, Self::Add { .. } | Self::Invite { .. })
     }
 }
 
-/// The end of a line about a user name.
+/// Note for a user name that was converted to lowercase.
 fn said_if_folded(folded: bool) -> &'static str {
     if folded { "; user names are lowercase" } else { "" }
 }

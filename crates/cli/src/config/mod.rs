@@ -1,4 +1,4 @@
-//! Settings: flag > environment > file > default, and always known where a value came from.
+//! Settings: flag > environment > file > default, each with the source of its value.
 //!
 //! Settings are declared with `abide_core::settings!` in the crates that use them. `sections.rs` joins them, `given.rs`
 //! reads the environment and the file, `removed.rs` lists former settings. After [`load`], settings are typed fields.
@@ -41,7 +41,7 @@ impl Flags {
     }
 }
 
-/// Where a value came from.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
@@ -63,7 +63,6 @@ impl std::fmt::Display for Source {
 
 /// The configuration.
 pub(crate) struct Config {
-    /// Values, parsed and checked.
     pub settings: Settings,
     given: Given,
 }
@@ -74,7 +73,7 @@ pub(crate) struct Shown<'a> {
     pub value: String,
     pub source: &'a Source,
     pub help: &'static str,
-    /// Whether it is shown without `--all`: many operators set it, or this one did.
+    /// Whether it is shown without `--all`: common, or set by the operator.
     pub common: bool,
 }
 

@@ -3,7 +3,7 @@
 //! * [`admit`]: an event arrives; one file each for announcements, states, PR events and deletions.
 //! * [`push`]: which signed state allows a push. [`align`]: aligns a repository with a state. [`settle`]: examines
 //!   again everything that waits for one identifier. [`aside`]: commits whose PR event has not arrived yet. [`spread`]:
-//!   gives a PR event's commit to every repository that the PR event names.
+//!   copies a PR event's commit to every repository that the PR event names.
 //! * [`authority`]: signed events as the authority of a push, for git. [`receive`]: a push of a client.
 //! * [`quota`]: how much strangers have stored, for the quota rules.
 //! * [`context`]: all announcements and states of one identifier. [`signed`]: the events that a push takes out of
@@ -100,7 +100,7 @@ fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Time
     }
 }
 
-/// The sender's address as the caps count it: one network where a sender has many addresses.
+/// The sender's network, which the caps count: a /64 network for IPv6.
 fn address(from: Option<IpAddr>) -> Option<String> {
     from.map(|ip| throttle::network(Some(ip)))
 }

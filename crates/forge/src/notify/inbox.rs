@@ -13,7 +13,7 @@ use abide_store::issues::Issue;
 use abide_store::repos::{Repo, Viewer};
 use abide_store::{StoreError, Tx, issues};
 
-/// How far what waits is counted for the badge on every page.
+/// Limit of the unread count, which every page shows.
 pub const BADGE: i64 = 100;
 /// Repositories that are listed beside the inbox.
 const REPOS: i64 = 50;
@@ -41,7 +41,7 @@ pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Int
     Ok(inbox::list(&mut *forge.store().read().await?, viewer, filter, part.into()).await?)
 }
 
-/// How much of the caller's inbox a filter finds.
+/// Number of the caller's notifications that match a filter.
 #[boxed]
 pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64, Access> {
     account(caller)?;
@@ -49,7 +49,7 @@ pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64
     Ok(inbox::count(&mut *forge.store().read().await?, viewer, Filter { public, ..filter }).await?)
 }
 
-/// How much the caller has not seen, counted up to [`BADGE`].
+/// Number of unread notifications, counted up to [`BADGE`].
 #[boxed]
 pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     match caller.user_id() {
@@ -58,7 +58,7 @@ pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     }
 }
 
-/// The repositories in which most waits for the caller.
+/// The repositories with the most unread notifications of the caller.
 #[boxed]
 pub async fn waiting(forge: &Forge, caller: &Caller) -> Result<Vec<Waiting>, Access> {
     account(caller)?;
@@ -75,7 +75,7 @@ pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Acce
     found.ok_or(Access::NotFound)
 }
 
-/// Marks a thread as read, or puts it away, as far as the caller has seen it.
+/// Marks a thread as read or done, unless a notification came after the caller loaded it.
 #[boxed]
 pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> Result<(), Access> {
     let unit = (account(caller)?, item.thread, state, item.notified_at);
@@ -120,7 +120,7 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
     if account(caller).is_err() {
         return Ok(false);
     }
-    // A look first, so that most pages write nothing.
+    // Reads first, so that most pages write nothing.
     let item = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
     match item.filter(|item| item.state == State::Unread) {
         Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
@@ -128,7 +128,7 @@ async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (S
     }
 }
 
-/// Lets the caller hear no more of a thread, or again. For an issue that is the same as its subscription.
+/// Mutes or unmutes a thread. For an issue this changes its subscription.
 #[boxed]
 pub async fn set_muted(forge: &Forge, caller: &Caller, item: &Item, muted: bool) -> Result<(), Access> {
     let unit = (account(caller)?, item.thread, item.subject, item.subject_id, muted);

@@ -1,5 +1,5 @@
-//! From rows that are due to mails. A queued mail names its event; whether someone may still see it and still wants it
-//! is asked when it is queued, and again each time it is tried, which is when its text is read.
+//! Turns due rows into mails. A queued mail only names its event. Access and preferences are checked when it is queued,
+//! and again at each attempt to send it, when its text is loaded.
 
 use super::{letter, sight};
 use crate::mail::letters::Letter;
@@ -12,7 +12,7 @@ use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
 use std::collections::HashMap;
 
-/// Mails per transaction. On SQLite nobody else writes meanwhile.
+/// Mails per transaction. On SQLite other writers wait meanwhile.
 const BATCH: i64 = 200;
 
 /// The job: writes every mail that is due.
@@ -24,7 +24,7 @@ pub(crate) async fn run(forge: &Forge) -> Result<(), Fault> {
         }
         let written: usize = forge.store().write(forge.clone(), |tx, forge| Box::pin(write(tx, forge))).await?;
         failpoint::hit(failpoint::NOTIFY_MAIL_COMMITTED);
-        // Nothing, although something is due: another node is at it.
+        // Rows are due but locked: another node writes their mails.
         if written == 0 {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Which mails someone wants: a choice for each reason.
+//! E-mail preferences: one choice per reason.
 
 use super::Reason;
 use super::inbox::account;
@@ -15,7 +15,7 @@ pub async fn mails(forge: &Forge, caller: &Caller) -> Result<Vec<(Reason, bool)>
     Ok(mailed.map(|reason| (reason, !unwanted.contains(&reason))).collect())
 }
 
-/// Lets the caller have mail for these reasons and no others.
+/// Sets the reasons for which the caller gets mail.
 #[boxed]
 pub async fn set_mails(forge: &Forge, caller: &Caller, wanted: &[Reason]) -> Result<(), Access> {
     let unit = (account(caller)?, wanted.to_vec());

@@ -1,6 +1,6 @@
-//! Hearing no more of a thread by a link in a mail, without logging in.
+//! Unsubscribing from a thread by a link in a mail, without signing in.
 //!
-//! The link is signed with the installation's secret and good for one thing only: muting that thread for that person.
+//! The link is signed with the installation's secret and can only mute that thread for that person.
 
 use super::inbox;
 use crate::{Fault, Forge, sealed};
@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const PURPOSE: &str = "unsubscribe";
 
-/// The address that mutes a thread for someone.
+/// URL that mutes a thread for a recipient.
 pub(super) fn link(forge: &Forge, user: UserId, thread: ThreadId) -> String {
     let signature = URL_SAFE_NO_PAD.encode(sealed::sign(forge, PURPOSE, &message(user, thread)));
     format!("{}/notifications/unsubscribe/{user}-{thread}-{signature}", forge.settings().public_url)
@@ -22,14 +22,14 @@ fn message(user: UserId, thread: ThreadId) -> Vec<u8> {
     format!("{user}-{thread}").into_bytes()
 }
 
-/// Whether a link is one of ours that still means something.
+/// Whether a link is signed by this server and its thread exists.
 #[boxed]
 pub async fn is_good(forge: &Forge, token: &str) -> Result<bool, Fault> {
     let Some((user, thread)) = read(forge, token) else { return Ok(false) };
     Ok(notification_mail::of(&mut *forge.store().read().await?, user, thread).await?.is_some())
 }
 
-/// Mutes the thread of a link for whom it was made; `false` if it is no link of ours. Doing it twice changes nothing.
+/// Mutes the thread of a link for its recipient; `false` if the link is invalid. Idempotent.
 #[boxed]
 pub async fn unsubscribe(forge: &Forge, token: &str) -> Result<bool, Fault> {
     let Some((user, thread)) = read(forge, token) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Offering a repository to someone.
+//! Offering a transfer of a repository.
 
 use super::ask;
 use crate::App;
@@ -43,7 +43,7 @@ pub(in crate::repo) async fn offer(State(app): State<App>, visitor: Visitor, pag
     }
 }
 
-/// The offer that waits for an answer. One that was not answered in time does not wait.
+/// The open transfer offer; an expired one is not open.
 pub(super) async fn waiting(app: &App, room: &Room) -> Result<Option<Offer>, Elsewhere> {
     let now = app.forge.clock().now();
     let offer = transfer::pending(&app.forge, &room.visitor.caller(), room.repo()).await?;
