@@ -54,15 +54,15 @@ enum Command {
     /// Manage repositories.
     #[command(subcommand)]
     Repo(commands::repo::Action),
-    /// Background jobs.
+    /// List, run and retry background jobs.
     #[command(subcommand)]
     Jobs(commands::jobs::Action),
-    /// Event log, its consumers and their failed events.
+    /// Show how far notifications and webhooks have read the event log, and retry or discard events that failed.
     #[command(subcommand)]
     Events(commands::events::Action),
     /// Check that database and disk agree, that no push is stuck and that the audit log is intact.
     Doctor(commands::doctor::Args),
-    /// Benchmark this binary on this machine against a reference.
+    /// Measure this binary on this machine, compared with git, nginx, bare SQL or signature checks.
     #[cfg(feature = "bench")]
     #[command(subcommand)]
     Bench(commands::bench::Action),

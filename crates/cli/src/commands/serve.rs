@@ -17,13 +17,13 @@ use tracing_subscriber::EnvFilter;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// IP address and port for HTTP.
+    /// IP address and port for HTTP [default: server.listen, 127.0.0.1:7464].
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<String>,
-    /// IP address and port for SSH.
+    /// IP address and port for SSH [default: server.ssh_listen, 127.0.0.1:7465].
     #[arg(long, value_name = "ADDR:PORT")]
     ssh_listen: Option<String>,
-    /// Public URL of this server.
+    /// URL of this server in links, mails and clone URLs [default: server.public_url, or the HTTP address].
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 }
@@ -49,7 +49,13 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let part = Part::Server { public_url: public_url(&config, http_at), ssh_url: ssh_url(&config, http_at, ssh_at) };
     let forge = compose::forge(&config, part).await?;
     let recovered = start::recover(&forge).await?;
-    tracing::info!(?recovered, "recovered work of earlier runs");
+    let start::Recovered { pushes, directories, incoming } = recovered;
+    tracing::info!(
+        pushes,
+        directories,
+        incoming,
+        "checked unfinished work of earlier runs; the numbers are what was finished or removed"
+    );
 
     for wide in doctor::wide_modes(&forge)? {
         tracing::warn!("{wide}");

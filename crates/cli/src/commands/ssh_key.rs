@@ -18,7 +18,7 @@ pub(crate) enum Action {
         /// Public key file (.pub).
         file: PathBuf,
         /// Title [default: the comment in the key].
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         title: String,
     },
     /// List a user's keys.

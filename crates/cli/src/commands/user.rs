@@ -151,8 +151,10 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let remains = content.parse().map_err(|error: UnknownWord| Failure::usage(error.to_string()))?;
             if !yes {
-                return Err(Failure::usage(format!("deleting {name} cannot be undone"))
-                    .hint("confirm with --yes; `abide user suspend` locks a user out without deleting anything"));
+                return Err(Failure::usage(format!(
+                    "deleting the account {name} cannot be undone; its repositories can be restored for some time"
+                ))
+                .hint("confirm with --yes; `abide user suspend` locks a user out without deleting anything"));
             }
             delete_by_operator(forge, account.id, remains).await.map_err(|error| match error {
                 DeleteError::Access(access) => access.into(),

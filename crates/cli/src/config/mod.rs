@@ -16,17 +16,20 @@ use std::path::{Path, PathBuf};
 use sections::{DATA, DATABASE, declared};
 pub(crate) use sections::{LISTEN, LogFormat, PUBLIC_URL, SSH_LISTEN, Settings};
 
+/// Heading of the flags that every command takes, so that help lists them after the command's own.
+const COMMON: &str = "Global options";
+
 /// Flags that every command takes.
 #[derive(clap::Args, Debug, Default, Clone)]
 pub(crate) struct Flags {
     /// Data directory [default: ./data].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
     data: Option<String>,
     /// PostgreSQL URL [default: SQLite in the data directory].
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = COMMON)]
     database: Option<String>,
     /// Configuration file [default: abide.toml in the data directory].
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = COMMON)]
     config: Option<PathBuf>,
     /// Flags that only one command has.
     #[arg(skip)]

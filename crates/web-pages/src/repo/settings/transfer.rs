@@ -60,7 +60,7 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             format!(
                 "Nothing changes until the new owner accepts. The offer expires after {within}, and you can cancel it."
             ),
-            "They then own it, with all its data.".to_owned(),
+            "The new owner gets the repository with all its data.".to_owned(),
             format!("{whose} access ends, unless the new owner grants it again. Collaborators keep their roles."),
             format!("The old URL {slug} redirects to it, for browsers, clones and the API."),
         ],
@@ -69,7 +69,7 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             Field {
                 name: "new_owner",
                 label: "New owner".to_owned(),
-                hint: "Their user name. They can see its name, description and size, even if it is private.",
+                hint: "User name of the new owner, who can see name, description and size of the repository even if it is private.",
                 typed,
             },
             ask::confirmation(room),
