@@ -1,7 +1,7 @@
-//! Benchmarks of `abide bench`: how fast this binary is on this machine, compared with a reference.
+//! Benchmarks of `abide bench`: speed of this binary on this machine, compared with a reference.
 //!
-//! A figure alone describes the machine, so every case runs its reference in the same run, in turn with ours, and is judged
-//! by the ratio. Targets are goals, not tests: a missed one is shown and ends with code 0.
+//! A figure alone describes the machine, so every case alternates with its reference in the same run and is judged by
+//! the ratio. Targets are goals, not tests: a missed one is shown, and the exit code is 0.
 //!
 //! `git/` compares the git roads with `git http-backend`, `store/` units of work with bare SQL, `web/` pages with the git
 //! command line, `nostr/` the relay with bare signature checks. `lifecycle.rs` compares a large repository with an empty
@@ -46,7 +46,7 @@ pub enum Action {
 /// Programs and servers that a benchmark may use.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// The git program.
+    /// Path of git.
     pub git: String,
     /// URL of a PostgreSQL server where databases may be created.
     pub database: Option<String>,
@@ -78,19 +78,19 @@ pub async fn run(machine: &Machine, action: Action) -> Result<Output, Failure> {
     }
 }
 
-/// Whether someone asked us to stop. Long work looks now and then, so that what it started and made goes with it.
+/// Whether a stop signal arrived. Long work checks it, so that its processes and files are removed.
 #[derive(Clone, Default)]
 struct Stop(Arc<Asked>);
 
 #[derive(Default)]
 struct Asked {
     stop: AtomicBool,
-    /// The process group that is being waited for; 0 if there is none.
+    /// The process group that a thread waits for; 0 if there is none.
     group: AtomicI32,
 }
 
 impl Stop {
-    /// Listens from now on, for as long as the process lives.
+    /// Installs the signal handlers for the life of the process.
     fn on_signals() -> Result<Self, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
         let watch = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")));
@@ -114,7 +114,7 @@ impl Stop {
         if self.0.stop.load(Ordering::SeqCst) { Err(Failure::failed("stopped before the end")) } else { Ok(()) }
     }
 
-    /// Waits for the end of a process that leads its own group, and ends that group if we are asked to stop.
+    /// Waits for a process that leads its own group, and ends that group at a stop signal.
     fn wait(&self, child: Child) -> std::io::Result<Finished> {
         self.0.group.store(child.id().cast_signed(), Ordering::SeqCst);
         let output = child.wait_with_output();
@@ -123,7 +123,7 @@ impl Stop {
     }
 }
 
-/// A directory that goes with the benchmark, in `dir` if that is given.
+/// A temporary directory, in `dir` if given.
 fn temporary(dir: Option<&Path>) -> Result<TempDir, Failure> {
     let mut builder = tempfile::Builder::new();
     let builder = builder.prefix("abide-bench-");
@@ -134,7 +134,7 @@ fn temporary(dir: Option<&Path>) -> Result<TempDir, Failure> {
     made.map_err(io("make a temporary directory"))
 }
 
-/// Turns an I/O error into a failure that says what was being done.
+/// Turns an I/O error into a failure that names the operation.
 fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Failure {
     move |error| Failure::failed(format!("cannot {what}: {error}"))
 }

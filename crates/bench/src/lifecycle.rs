@@ -1,8 +1,8 @@
 //! `abide bench lifecycle`
 //!
-//! Every operation of a repository's life through its use case, durable when it returns: on a large repository beside an
-//! empty one, where the ratio should be about one because nothing on disk moves, and with several writers at once. The
-//! removal for good is shown too; it is the one operation that touches the disk, so it may cost more.
+//! Every operation of a repository's life through its use case, durable when it returns: on a large and an empty
+//! repository, where the ratio should be about one because nothing on disk moves, and with several writers at once.
+//! Permanent deletion is the only operation that changes the disk, so it may cost more.
 
 use super::common::client::Client;
 use super::common::data::History;
@@ -116,7 +116,7 @@ async fn measure(
     Ok(())
 }
 
-/// Many repositories live at once.
+/// Full lifecycles of many repositories in parallel.
 async fn crowd(engine: &str, site: &Site, args: &Args, stop: &Stop, report: &mut Report) -> Result<(), Failure> {
     let mut tasks = JoinSet::new();
     for writer in 0..args.writers {
@@ -181,7 +181,7 @@ impl Site {
         site::repo(&self.forge, &self.alice, name).await
     }
 
-    /// One round of [`OPERATIONS`], and what each took. Alice and Bob take turns at owning it.
+    /// One round of [`OPERATIONS`], with the time of each. Alice and Bob own the repository in turn.
     async fn live(&self, repo: &mut Repo, round: u32) -> Result<Vec<Duration>, Failure> {
         let forge = &self.forge;
         let (owner, other, to) = match repo.owner_id == self.alice.user_id().unwrap_or(repo.owner_id) {
@@ -218,7 +218,7 @@ impl Site {
         Ok(took)
     }
 
-    /// Removes a repository for good, and says how long that took.
+    /// Deletes a repository permanently, and returns the time.
     async fn remove(&self, repo: &Repo) -> Result<Duration, Failure> {
         let operator = Caller::operator();
         delete::delete(&self.forge, &operator, repo).await.map_err(failed)?;

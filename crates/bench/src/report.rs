@@ -68,12 +68,12 @@ impl Line {
         Self { target: Some(target), ..self }
     }
 
-    /// Ours over theirs, of medians.
+    /// Ratio of the medians, ours to the reference.
     fn ratio(&self) -> Option<f64> {
         self.reference.as_ref().map(|reference| self.ours.median() / reference.median())
     }
 
-    /// `None` without a target, or without the reference that it speaks of.
+    /// `None` without a target, or without the reference that the target needs.
     fn reached(&self) -> Option<bool> {
         match self.target? {
             Target::Ratio(most) => self.ratio().map(|ratio| ratio <= most),
@@ -124,7 +124,7 @@ impl Line {
     }
 }
 
-/// All cases, and what a reader has to know to judge them.
+/// All cases, with notes on the machine and the method.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<Line>,
@@ -157,14 +157,11 @@ const HEADINGS: &[&str] = &["CASE", "OURS", "REFERENCE", "RATIO", "TARGET", "VER
 pub enum Output {
     /// One row per case, and notes to judge them by.
     Table {
-        /// Headings of the columns.
         headings: &'static [&'static str],
         /// Cells, as many per row as there are headings.
         rows: Vec<Vec<String>>,
-        /// Lines below the table.
         notes: Vec<String>,
     },
-    /// The same with all figures.
     Json(Value),
 }
 

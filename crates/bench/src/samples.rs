@@ -1,4 +1,4 @@
-//! Measured values and what they come to.
+//! Measured values and their quantiles.
 
 use crate::Failure;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Samples {
         self.quantile(1.0)
     }
 
-    /// The value below which this share of all lies, between two neighbours if need be.
+    /// Quantile of the values, interpolated between two neighbours.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -41,8 +41,8 @@ impl Samples {
 
 /// Runs every side in each round and returns the milliseconds of each. `run` gets the side and the round.
 ///
-/// In turn, and each round in the opposite order of the one before: what else the machine does then meets all sides
-/// alike. Round 0 only warms caches up and is not counted.
+/// The sides alternate, and each round reverses the order, so that other load of the machine affects all sides equally.
+/// Round 0 warms caches and is not counted.
 pub(crate) fn in_turn(
     rounds: usize,
     sides: usize,

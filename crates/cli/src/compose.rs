@@ -13,18 +13,17 @@ use std::sync::Arc;
 
 /// Role of a process among those that share its database.
 pub(crate) enum Part {
-    /// A server, with the addresses that it really listens at.
+    /// A server, with the addresses that it listens on.
     Server {
-        /// Where HTTP is reached.
         public_url: String,
         /// Prefix of SSH clone URLs.
         ssh_url: String,
     },
-    /// A command beside the servers.
+    /// A command that uses the same data as the servers.
     Command,
 }
 
-/// Makes the data directory, if need be, and builds everything on it.
+/// Creates the data directory if needed, and builds the use cases on it.
 pub(crate) async fn forge(config: &Config, part: Part) -> Result<Forge, Failure> {
     let data = config.settings.server.data.clone();
     let server = matches!(part, Part::Server { .. });
@@ -52,7 +51,7 @@ pub(crate) async fn forge(config: &Config, part: Part) -> Result<Forge, Failure>
     Ok(Forge::new(store, git, layout, Arc::new(OsRandom), settings, node, key))
 }
 
-/// A command works on what a server made; only a server, or the first command of all, starts from nothing.
+/// Only a server or the first command creates a data directory; other commands use an existing one.
 fn prepare(data: &Path, server: bool) -> Result<(), Failure> {
     let fresh = !data.exists();
     std::fs::create_dir_all(data)
@@ -74,7 +73,7 @@ fn random_hex() -> String {
     hex::encode(bytes)
 }
 
-/// Where the database is, with its limits.
+/// URL and limits of the database.
 fn store_options(config: &Config, data: &Path) -> Options {
     let url = config.settings.server.database.clone();
     Options { url, sqlite_file: data.join("abide.db"), ..config.settings.database.clone() }
@@ -90,7 +89,7 @@ fn settings(config: &Config, part: Part) -> Settings {
     Settings { public_url, ssh_url, drain_timeout: config.settings.server.drain, login, ..settings }
 }
 
-/// Tests run development builds, which alone can be set to hash cheaply.
+/// Only development builds, which the tests run, can lower the cost of password hashes.
 fn password_cost() -> Cost {
     let cheap = cfg!(debug_assertions) && std::env::var_os("ABIDE_TEST_CHEAP_PASSWORDS").is_some();
     if cheap { Cost::Least } else { Cost::Full }

@@ -1,4 +1,4 @@
-//! How a command fails: a line that says what happened, lines that say what to do, and an exit code.
+//! Errors of commands: a message, hints with the next steps, and an exit code.
 
 use abide_core::InputError as _;
 use abide_core::lifecycle::Refusal;
@@ -16,12 +16,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something went wrong.
+    /// Failure of the command, exit code 1.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into(), hints: Vec::new() }
     }
 
-    /// The command was called wrongly.
+    /// Wrong usage, exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { code: 2, ..Self::failed(message) }
     }

@@ -1,7 +1,7 @@
-//! THE BINARY: reads the command line and the configuration, wires everything together, and runs one command.
+//! THE BINARY: reads the command line and the configuration, builds the use cases, and runs one command.
 //!
-//! `config/` knows every setting and where its value came from, `compose.rs` builds the use cases, `commands/` holds a
-//! file per command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 the doctor found something.
+//! `config/` has every setting with the source of its value, `compose.rs` builds the use cases, `commands/` has a file
+//! per command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 the doctor found problems.
 
 mod commands;
 mod compose;
@@ -54,15 +54,15 @@ enum Command {
     /// Manage repositories.
     #[command(subcommand)]
     Repo(commands::repo::Action),
-    /// Background jobs.
+    /// List, run and retry background jobs.
     #[command(subcommand)]
     Jobs(commands::jobs::Action),
-    /// Event log, its consumers and their failed events.
+    /// Show how far notifications and webhooks have read the event log, and retry or discard events that failed.
     #[command(subcommand)]
     Events(commands::events::Action),
     /// Check that database and disk agree, that no push is stuck and that the audit log is intact.
     Doctor(commands::doctor::Args),
-    /// Benchmark this binary on this machine against a reference.
+    /// Measure this binary on this machine, compared with git, nginx, bare SQL or signature checks.
     #[cfg(feature = "bench")]
     #[command(subcommand)]
     Bench(commands::bench::Action),
@@ -72,13 +72,13 @@ enum Command {
     Man(commands::man::Args),
 }
 
-/// As much as the first thread has, of which only what is used is memory. A push under a signed state that comes by SSH goes
-/// through so many layers that it does not always get by with the usual two mebibytes when nothing is optimised.
+/// Stack of worker threads, as large as that of the main thread; the kernel allocates only used pages. In unoptimised
+/// builds, a signed push over SSH can overflow tokio's default of 2 MiB.
 const STACK: usize = 8 << 20;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Whatever this process and its children make is for their user alone.
+    // Files of this process and its children are readable by their user only.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let runtime = match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
         Ok(runtime) => runtime,
@@ -93,13 +93,13 @@ fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let flags = match &cli.command {
         Command::Serve(args) => args.add_to(cli.flags),
-        // A package is built where no settings are.
+        // These commands run while packages are built, without a configuration.
         Command::Completions(args) => return done(commands::completions::run(Cli::command(), args)),
         Command::Man(args) => return done(commands::man::run(Cli::command(), args)),
         _ => cli.flags,
     };
     let config = config::load(&flags)?;
-    // The server logs them.
+    // The server logs the notices itself.
     if !matches!(cli.command, Command::Serve(_)) {
         config.notices().iter().for_each(|notice| eprintln!("warning: {notice}"));
     }
@@ -125,7 +125,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Whether a command is about what is there already. The others make the data directory, if there is none.
+/// Whether a command needs an existing data directory. The others create it.
 fn needs_data(command: &Command) -> bool {
     match command {
         Command::User(action) => !action.begins(),
@@ -141,7 +141,7 @@ fn needs_data(command: &Command) -> bool {
     }
 }
 
-/// Fails if there is no data directory, so that a mistyped path makes none.
+/// Fails if there is no data directory, so that a mistyped path does not create one.
 fn ensure_data(config: &config::Config) -> Result<(), Failure> {
     let data = &config.settings.server.data;
     if data.is_dir() {

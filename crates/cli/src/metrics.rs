@@ -1,7 +1,7 @@
 //! Metrics of the server, in Prometheus' text format.
 //!
-//! Every series takes the same room however much it has seen and whether or not anybody ever asks: counters and gauges are
-//! one number, a histogram is a number for each of its buckets. Buckets, unlike quantiles, can be added up over nodes.
+//! The memory of a series is constant: counters and gauges are one number, a histogram has one number per bucket.
+//! Buckets, unlike quantiles, can be summed over nodes.
 
 use ::metrics::atomics::AtomicU64;
 use ::metrics::{
@@ -14,10 +14,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Upper ends of the buckets, in seconds; what takes longer is in none of them.
+/// Upper bounds of the buckets in seconds; longer measurements are in none of them.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Everything that is counted and measured. Clones see the same.
+/// All metrics. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Registry<Key, Numbers>>);
 
@@ -41,7 +41,7 @@ impl Storage<Key> for Numbers {
     }
 }
 
-/// How many measurements each bucket has got, not counting those of smaller ones, and all of them together.
+/// Measurements per bucket, without those of smaller buckets, and their total.
 #[derive(Default)]
 struct Seconds {
     within: [AtomicU64; BUCKETS.len()],
@@ -64,14 +64,14 @@ impl Metrics {
         Self(Arc::new(Registry::new(Numbers)))
     }
 
-    /// Counts and measures from now on, in the whole process.
+    /// Installs the recorder of the process.
     pub fn install() -> Result<Self, SetRecorderError<Self>> {
         let metrics = Self::new();
         ::metrics::set_global_recorder(metrics.clone())?;
         Ok(metrics)
     }
 
-    /// All of it, by name and labels.
+    /// All metrics in the text format, sorted by name and labels.
     pub fn render(&self) -> String {
         let mut families: BTreeMap<String, (&str, BTreeMap<String, String>)> = BTreeMap::new();
         let mut put = |key: &Key, kind, lines| {
@@ -100,7 +100,7 @@ impl Seconds {
             so_far += count.load(Ordering::Relaxed);
             let _ = writeln!(text, "{name}_bucket{} {so_far}", labels(key.labels(), Some(&end.to_string())));
         }
-        // Not less than what the buckets had a moment ago: others go on measuring.
+        // At least the sum of the buckets read before, because other threads continue to record.
         let count = self.count.load(Ordering::Relaxed).max(so_far);
         let sum = f64::from_bits(self.sum.load(Ordering::Relaxed));
         let labels_of = labels(key.labels(), None);
@@ -110,7 +110,7 @@ impl Seconds {
     }
 }
 
-/// As they stand behind a name, with the end of a bucket if it is one.
+/// Formats labels, with `le` for a bucket.
 fn labels<'a>(of: impl Iterator<Item = &'a Label>, end: Option<&str>) -> String {
     let end = end.map(|end| ("le", end));
     let pairs: Vec<String> = of

@@ -1,4 +1,4 @@
-//! Pages, REST and the rest of the HTTP server, put together.
+//! Combines pages, REST and the other routes of the HTTP server.
 
 use abide_web::App;
 use abide_web_api::ApiLimits;
@@ -17,7 +17,7 @@ mod tests {
     use abide_core::{RepoName, UserName};
     use std::collections::BTreeSet;
 
-    /// First segments of every fixed route; none of them can be a user's name.
+    /// First segments of all fixed routes; user names must differ from them.
     const FIRST_SEGMENTS: &[&str] = &[
         ".well-known",
         "admin",
@@ -45,7 +45,7 @@ mod tests {
         "verify",
     ];
 
-    /// Every path of the router, from the tables that it is made of.
+    /// All paths of the router, from its route tables.
     fn paths() -> Vec<String> {
         let outside = abide_web::paths().into_iter().chain(abide_web_pages::page_paths()).map(str::to_owned);
         outside.chain(abide_web_api::api_routes().iter().map(abide_web_api::ApiRoute::full_path)).collect()

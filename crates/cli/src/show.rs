@@ -1,10 +1,11 @@
-//! How lists are shown: aligned columns for people, JSON for programs.
+//! Output of lists: aligned columns, or JSON for programs.
 
 use serde_json::Value;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write as _};
 
-/// Prints a line to standard output, as `println!` does. A reader that went away, such as `head`, ends the command.
+/// Prints a line to standard output, like `println!`. A closed pipe, such as to `head`, ends the command without an
+/// error.
 macro_rules! say {
     ($($argument:tt)*) => { $crate::show::line(format_args!($($argument)*)) };
 }

@@ -16,7 +16,7 @@ pub struct RefName(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRefName {
     /// Not below `refs/`, or nothing follows it.
-    #[error("a ref name must start with refs/ and have at least one more part")]
+    #[error("a ref name needs refs/ and at least two more parts, such as refs/heads/main")]
     NotBelowRefs,
     #[error("a ref name must have at most {MAX_REF_LEN} bytes, and {MAX_COMPONENT_LEN} between two slashes")]
     TooLong,

@@ -77,7 +77,7 @@ abide_core::settings! {
         receives_each: usize = "16", count(1..);
         /// Maximum pushes of accounts unpacked or checked concurrently.
         unpacks: usize = "4", count(1..);
-        /// Time that a fetch, push or history query waits for a free slot.
+        /// Time that a fetch, a push or a page of history waits for a free slot.
         queue: Duration = "30s", duration(TICK..);
         /// Memory limit of one git process, and of all processes together that unpack pushes of accounts.
         [Common] memory: u64 = "2GiB", bytes(..);

@@ -81,7 +81,7 @@ pub struct Request {
     _file: Option<PoolSlot>,
 }
 
-/// A request while it arrives. Those that take room on the disk have slots of their own.
+/// A request while it arrives. A request that is spooled to disk needs a slot.
 struct Arriving<'a> {
     git: &'a Git,
     client: Client,

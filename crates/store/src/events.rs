@@ -19,8 +19,8 @@ statements! {
         (actor_user_id, kind, repo_id, source_kind, source_id, public, payload, created_at, told)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     /// Numbers committed rows in the order of their ids, behind $1.
-    NUMBER = "UPDATE domain_events SET seq = $1 + fresh.place
-        FROM (SELECT id, row_number() OVER (ORDER BY id) AS place
+    NUMBER = "UPDATE domain_events SET seq = $1 + fresh.ordinal
+        FROM (SELECT id, row_number() OVER (ORDER BY id) AS ordinal
               FROM domain_events WHERE seq IS NULL ORDER BY id LIMIT $2) AS fresh
         WHERE domain_events.id = fresh.id";
     AFTER = concat!("SELECT ", columns!(), " FROM domain_events WHERE seq > $1 ORDER BY seq LIMIT $2");

@@ -16,18 +16,17 @@ pub(super) struct About {
 /// The body of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Takes {
-    /// Not said: there is none where the method has none.
+    /// Not declared: GET, HEAD and DELETE have no body.
     Unsaid,
-    /// None, though the method could have one.
+    /// No body, although the method allows one.
     Nothing,
-    /// It may be left out.
+    /// Optional.
     Perhaps(Body),
-    /// It is needed.
+    /// Required.
     Always(Body),
 }
 
 impl Takes {
-    /// Its body, if there is one.
     pub(super) fn body(self) -> Option<Body> {
         match self {
             Self::Unsaid | Self::Nothing => None,
@@ -44,7 +43,7 @@ pub(super) struct Query {
     pub kind: &'static str,
 }
 
-/// A type that is sent or taken.
+/// Schema of a request or response body.
 #[derive(Clone, Copy)]
 pub(super) struct Body {
     pub name: fn() -> Cow<'static, str>,
@@ -58,7 +57,7 @@ impl Body {
     }
 }
 
-/// One way in which a route answers when it works.
+/// A successful response of a route.
 #[derive(Clone)]
 pub(super) struct Answer {
     pub status: u16,
@@ -69,27 +68,24 @@ pub(super) struct Answer {
 /// Kind of a response's body.
 #[derive(Clone)]
 pub(super) enum Content {
-    /// Nothing.
     Nothing,
-    /// One thing.
     One(Body),
-    /// A list of things.
     Many(Body),
-    /// One of several things.
+    /// A value or a list of values.
     OneOrMany(Body),
-    /// JSON without a fixed shape.
+    /// JSON without a fixed schema.
     Json,
-    /// Bytes of these media types instead of JSON, where the client asks for them.
+    /// Bytes of these media types instead of JSON, if the `Accept` header names one.
     Media(&'static [&'static str]),
 }
 
-/// Begins a description.
+/// Starts a description.
 pub(super) fn about(summary: &'static str) -> About {
     About { summary, query: Vec::new(), body: Takes::Unsaid, answers: Vec::new() }
 }
 
 impl About {
-    /// A parameter of the query that is text.
+    /// Adds a text parameter of the query.
     pub(super) fn query(mut self, name: &'static str, about: &'static str) -> Self {
         self.query.push(Query { name, about, kind: "string" });
         self
@@ -104,22 +100,22 @@ impl About {
         self.number("per_page", "Entries per page, 1 to 100.")
     }
 
-    /// The parameters of every list.
+    /// Adds `per_page` and `page`.
     pub(super) fn paged(self) -> Self {
         self.per_page().number("page", "Page number, starting at 1.")
     }
 
-    /// The body it takes.
+    /// Declares a required body.
     pub(super) fn takes<T: ToSchema>(self) -> Self {
         Self { body: Takes::Always(Body::of::<T>()), ..self }
     }
 
-    /// The body it takes, if there is one.
+    /// Declares an optional body.
     pub(super) fn takes_perhaps<T: ToSchema>(self) -> Self {
         Self { body: Takes::Perhaps(Body::of::<T>()), ..self }
     }
 
-    /// The address says it all.
+    /// Declares that the route has no body, although its method allows one.
     pub(super) fn takes_nothing(self) -> Self {
         Self { body: Takes::Nothing, ..self }
     }
@@ -129,17 +125,17 @@ impl About {
         self
     }
 
-    /// One thing, with 200.
+    /// Responds 200 with a value.
     pub(super) fn gives<T: ToSchema>(self) -> Self {
         self.answers(200, "Success.", Content::One(Body::of::<T>()))
     }
 
-    /// One thing, with another status.
+    /// Responds with a value and another status.
     pub(super) fn gives_with<T: ToSchema>(self, status: u16, about: &'static str) -> Self {
         self.answers(status, about, Content::One(Body::of::<T>()))
     }
 
-    /// A page of a list.
+    /// Responds with one page of a list.
     pub(super) fn gives_page<T: ToSchema>(self) -> Self {
         self.paged().answers(
             200,
@@ -148,44 +144,44 @@ impl About {
         )
     }
 
-    /// A short list as a whole.
+    /// Responds with a complete short list.
     pub(super) fn gives_list<T: ToSchema>(self) -> Self {
         self.answers(200, "The whole list.", Content::Many(Body::of::<T>()))
     }
 
-    /// A page of a log, the latest first.
+    /// Responds with a page of a log, newest first.
     pub(super) fn gives_log<T: ToSchema>(self) -> Self {
         let paged = self.per_page().number("before", "Only entries older than the entry with this number.");
         paged.answers(200, "The newest entries; `Link` has the URL of older ones.", Content::Many(Body::of::<T>()))
     }
 
-    /// One thing or a list of them.
+    /// Responds with a value or a list of values.
     pub(super) fn gives_one_or_many<T: ToSchema>(self) -> Self {
         self.answers(200, "A file, or the entries of a directory.", Content::OneOrMany(Body::of::<T>()))
     }
 
-    /// JSON without a fixed shape.
+    /// JSON without a fixed schema.
     pub(super) fn gives_json(self) -> Self {
         self.answers(200, "Success.", Content::Json)
     }
 
-    /// The same as bytes, if the client accepts one of these rather than JSON.
+    /// Adds media types that a client can accept instead of JSON.
     pub(super) fn or_media(self, media: &'static [&'static str]) -> Self {
         self.answers(200, "Success.", Content::Media(media))
     }
 
-    /// A way to what has another address now.
+    /// Responds 301 with the new URL.
     pub(super) fn moves(self) -> Self {
         self.answers(301, "Moved permanently; `Location` has the new URL.", Content::Json)
     }
 
-    /// No content.
+    /// Responds 204.
     pub(super) fn gives_nothing(self) -> Self {
         self.gives_empty(204)
     }
 
-    /// No content, with a status of its own.
+    /// Responds with another status and no body.
     pub(super) fn gives_empty(self, status: u16) -> Self {
-        self.answers(status, "Success, or true.", Content::Nothing)
+        self.answers(status, "Success. A check answers this if it is true.", Content::Nothing)
     }
 }

@@ -5,13 +5,11 @@ use crate::streams::Streams;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The state of the server, and the counters of the API.
+/// State of the server, with the counters of the API.
 #[derive(Clone)]
 pub(crate) struct App {
     web: abide_web::App,
-    /// Counts requests.
     pub(crate) api: Arc<Meter>,
-    /// Slots of event streams.
     pub(crate) streams: Streams,
 }
 

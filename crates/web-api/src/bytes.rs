@@ -1,4 +1,4 @@
-//! Bytes of a repository, sent so that no browser takes them for one of our pages.
+//! Bytes of a repository, with headers that keep browsers from running them as a page of this site.
 
 use super::error::ApiError;
 use abide_core::Oid;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
 use tokio_util::io::ReaderStream;
 
-/// Policy of raw files: they run nothing and load nothing.
+/// `Content-Security-Policy` of raw files: no scripts, no subresources.
 const SANDBOX: &str = "default-src 'none'; sandbox";
 
 /// The field that a blob is written into.
@@ -22,7 +22,7 @@ const EMPTY_CONTENT: &str = r#""content":"""#;
 /// Bytes of a blob that are encoded at a time: a multiple of three.
 const PIECE: usize = 48 << 10;
 
-/// A blob of any size, piece by piece.
+/// Streams a blob of any size.
 pub(super) async fn stream(browser: &Browser, oid: Oid) -> Result<Response, ApiError> {
     let stream = browser.stream(oid).await?;
     let length = stream.size();
@@ -44,7 +44,7 @@ pub(super) async fn stream_json(browser: &Browser, oid: Oid, shape: &impl Serial
     let stream = browser.stream(oid).await?;
     let length = before.len() as u64 + stream.size().div_ceil(3) * 4 + after.len() as u64;
     let encoded = futures_util::stream::try_unfold(stream, |mut stream| async move {
-        // Whole groups of three bytes: only the last piece is padded.
+        // Only the last chunk may have base64 padding, so the others are groups of three bytes.
         let mut piece = Vec::with_capacity(PIECE);
         (&mut stream).take(PIECE as u64).read_to_end(&mut piece).await?;
         let text = Bytes::from(STANDARD.encode(&piece));
@@ -56,13 +56,13 @@ pub(super) async fn stream_json(browser: &Browser, oid: Oid, shape: &impl Serial
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    // Weak, so that the answer may be compressed.
+    // A weak tag, so that the response may be compressed.
     let tag = HeaderValue::from_str(&format!("W/\"{oid}\"")).expect("hexadecimal digits can stand in a header");
     headers.insert(header::ETAG, tag);
     Ok(response)
 }
 
-/// Text that was made here.
+/// Text that the server generated.
 pub(super) fn text(media_type: &'static str, bytes: Vec<u8>) -> Response {
     of_type(media_type, Body::from(bytes))
 }

@@ -30,7 +30,7 @@ pub(super) async fn list(
     Ok(paged.answer(&app, &items, total))
 }
 
-/// 204 if they are one, 404 if not.
+/// 204 if the user is a collaborator, 404 if not.
 pub(super) async fn check(
     State(app): State<App>,
     Who(caller): Who,
@@ -78,7 +78,7 @@ pub(super) async fn set(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Our words, and GitHub's older `pull` and `push`.
+/// Accepts the roles of this API and GitHub's older `pull` and `push`.
 fn role(word: Option<&str>) -> Result<Role, ApiError> {
     match word {
         None | Some("push") => Ok(Role::Write),

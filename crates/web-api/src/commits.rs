@@ -1,4 +1,4 @@
-//! Commits, and what separates two of them.
+//! Commits and comparisons.
 
 use super::error::ApiError;
 use super::media::Media;
@@ -17,9 +17,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
-/// How many commits are looked at for those that a filter leaves.
+/// Maximum number of commits that a filter searches.
 const FARTHEST: usize = 20_000;
-/// How many of them at a time.
+/// Commits per step of the search.
 const STEP: usize = 500;
 
 pub(super) async fn list(
@@ -54,7 +54,7 @@ pub(super) async fn list(
     Ok(paged.answer_open(&app, &shape(&commits), more))
 }
 
-/// Which commits are wanted.
+/// Filter of a list of commits.
 struct Filter {
     since: Option<i64>,
     until: Option<i64>,
@@ -88,7 +88,7 @@ impl Filter {
     }
 }
 
-/// A page of those that the filter lets through, and whether more follow.
+/// A page of the matching commits, and whether more follow.
 async fn filtered(
     browser: &Browser,
     start: Oid,
@@ -184,7 +184,7 @@ pub(super) async fn compare(
     .into_response())
 }
 
-/// Every commit as a mail, the oldest first, up to a size that nobody reads to its end.
+/// All commits in the format of `git format-patch`, oldest first, up to a size limit.
 async fn mails(browser: &Browser, commits: &[Commit]) -> Result<Vec<u8>, ApiError> {
     const LARGEST: usize = 16 << 20;
     let mut all = Vec::new();
@@ -199,7 +199,7 @@ async fn mails(browser: &Browser, commits: &[Commit]) -> Result<Vec<u8>, ApiErro
     Ok(all)
 }
 
-/// Refuses a diff that ended with its processor time: no field of an answer could say so.
+/// Refuses a diff that ran out of processor time: no field of GitHub's response can report an incomplete diff.
 fn ensure_whole(diff: &Diff) -> Result<(), ApiError> {
     const TOO_DEAR: &str =
         "This diff takes more processor time than one request may use. Clone the repository and use git diff.";

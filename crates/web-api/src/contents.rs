@@ -13,9 +13,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 
-/// Up to here a file is sent along in its JSON; larger ones are asked for as raw bytes.
+/// Largest file whose content is in the JSON; clients read larger files as raw bytes.
 const LARGEST_JSON: usize = 1 << 20;
-/// The longest target of a symbolic link that is shown.
+/// Longest target of a symbolic link in a response.
 const LONGEST_LINK: usize = 4096;
 
 pub(super) async fn show(
@@ -60,7 +60,7 @@ async fn at(browser: &Browser, query: &Query) -> Result<CommitPath, ApiError> {
     })
 }
 
-/// A branch or tag may also be given by its whole name.
+/// Full ref names are accepted too.
 fn short(name: &str) -> &str {
     name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/tags/")).unwrap_or(name)
 }
@@ -75,7 +75,7 @@ fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
     if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
 }
 
-/// A commit that something is shown of.
+/// The commit whose content a response shows.
 struct Shown<'a> {
     app: &'a App,
     browser: &'a Browser,
@@ -109,7 +109,7 @@ impl Shown<'_> {
         let listing = self.browser.directory(self.commit_path.commit, path).await?;
         let (app, repo, at) = (self.app.clone(), self.browser.repo.clone(), self.commit_path.name());
         let (path, entry) = (path.to_vec(), entry.clone());
-        // The answer is made while the slot is held: it is several times as large as the listing.
+        // The response is several times as large as the listing, so it is built while the slot is held.
         let ask = move |reader: &Objects| {
             let mut listing = (*listing).clone();
             reader.add_sizes(&mut listing)?;

@@ -1,4 +1,4 @@
-//! Deleted repositories: what can be restored, and restoring it.
+//! Deleted repositories: listing and restoring them.
 
 use super::error::ApiError;
 use super::input::Input;
@@ -23,11 +23,11 @@ pub(super) async fn list(State(app): State<App>, Who(caller): Who, paged: Paged)
     Ok(paged.answer(&app, &items, total))
 }
 
-/// Under which name to restore it.
+/// Options of a restore.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = RestoreRequest)]
 pub(super) struct Restore {
-    /// The one that it had, if not given.
+    /// Name of the restored repository; its old name if not given.
     name: Option<String>,
 }
 

@@ -1,31 +1,29 @@
-//! The API for people: what the page at `/api/docs` shows of the OpenAPI document.
+//! Content of the page `/api/docs`, taken from the OpenAPI document.
 
 use super::openapi::document;
 use serde_json::Value;
 
-/// A part of the API, as the page shows it.
+/// An area of the API.
 #[derive(Debug, Clone)]
 pub struct Section {
     pub title: String,
     pub operations: Vec<Operation>,
 }
 
-/// One thing that can be done.
+/// An operation.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Id in the document; unique, so it can be linked to.
+    /// Operation id; unique, so the page links to it.
     pub id: String,
     pub method: String,
-    /// The whole path.
     pub path: String,
     pub summary: String,
-    /// Who may do it.
     pub access: String,
-    /// Name, where it stands, and what it is.
+    /// Name, location (path or query) and description.
     pub parameters: Vec<[String; 3]>,
-    /// The name of the type it takes.
+    /// Type of the request body.
     pub takes: Option<String>,
-    /// Status, what it means, and the name of the type it gives.
+    /// Status, description, and type of the response body.
     pub answers: Vec<[String; 3]>,
 }
 
@@ -71,7 +69,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// How a schema is called: its own name, or that of what it is a list of.
+/// Name of a schema, or of the items of a list.
 fn type_name(schema: &Value) -> Option<String> {
     let named = |one: &Value| one["$ref"].as_str().and_then(|name| name.rsplit('/').next()).map(str::to_owned);
     named(schema)
@@ -80,7 +78,7 @@ fn type_name(schema: &Value) -> Option<String> {
         .or_else(|| schema["type"].as_str().map(str::to_owned))
 }
 
-/// A text in pieces: what stands between backticks is code.
+/// Splits a text at backticks into text and code.
 pub fn pieces(text: &str) -> Vec<(bool, &str)> {
     let parts = text.split('`').enumerate();
     parts.map(|(at, part)| (at % 2 == 1, part)).filter(|(_, part)| !part.is_empty()).collect()

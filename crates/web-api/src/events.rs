@@ -1,4 +1,4 @@
-//! Events: by pages, and as a live stream.
+//! Events: in pages, and as a live stream.
 
 use super::error::ApiError;
 use super::keyset::Keyset;
@@ -25,9 +25,9 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a stream says nothing before it gives a sign of life.
+/// Time without an event after which a stream sends a comment, so that proxies keep it open.
 const SILENCE: Duration = Duration::from_secs(15);
-/// A stream ends after so long, and the client comes back with the last id it has.
+/// Maximum lifetime of a stream; the client reconnects with its last event id.
 const LIFE: Duration = Duration::from_secs(15 * 60);
 
 pub(super) async fn public(State(app): State<App>, Who(caller): Who, keyset: Keyset) -> Result<Response, ApiError> {
@@ -80,7 +80,8 @@ async fn page(app: &App, caller: &Caller, feed: Feed, keyset: &Keyset) -> Result
     Ok(keyset.behind(app, &shown, page.next))
 }
 
-/// The log as it grows, as server-sent events. `after` or `Last-Event-ID` is where to go on; none is from now on.
+/// New events of the log as server-sent events, after the id in `after` or `Last-Event-ID`; without either, from now
+/// on.
 pub(super) async fn stream(
     State(app): State<App>,
     Who(caller): Who,
@@ -95,12 +96,12 @@ pub(super) async fn stream(
     let standing = auth::standing(&headers, &caller);
     let following = Following { app, tail, standing, end: Instant::now() + LIFE, _slot: slot };
     let mut response = Sse::new(messages(following)).into_response();
-    // Proxies would buffer the stream otherwise.
+    // Keeps nginx from buffering the stream.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// A stream of events under way.
+/// An open event stream.
 struct Following {
     app: App,
     tail: Tail,
@@ -140,8 +141,8 @@ fn said(app: &App, item: &Item) -> sse::Event {
     sse::Event::default().id(item.seq.to_string()).data(data)
 }
 
-/// Messages of a stream: each event under its id, a comment where nothing happens, and nothing more once the server stops
-/// or whoever listens lost what they came in with.
+/// Messages of a stream: each event with its id, and comments in between. The stream ends when the server stops or the
+/// caller loses access.
 fn messages(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     let stop = following.app.stop.clone();
     let first = stream::iter([sse::Event::default().comment("from here on").retry(Duration::from_secs(3))]);

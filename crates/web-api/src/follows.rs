@@ -1,4 +1,4 @@
-//! Who follows whom.
+//! Followers and followed users.
 
 use super::error::ApiError;
 use super::page::Paged;
@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// 204 if the caller follows them, 404 if not.
+/// 204 if the caller follows the user, 404 if not.
 pub(super) async fn check(
     State(app): State<App>,
     Who(caller): Who,

@@ -28,7 +28,7 @@ pub(super) async fn list(
     Ok(paged.answer(&app, &shape::page(&app, &caller, &forks).await?, total))
 }
 
-/// How a fork is asked for.
+/// Options of a new fork.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ForkRequest)]
 pub(super) struct Create {
@@ -37,7 +37,7 @@ pub(super) struct Create {
     default_branch_only: Option<bool>,
 }
 
-/// Answers when the fork is whole, with the status that GitHub has for one that will be.
+/// Responds when the fork is complete. The status is 202, because GitHub forks in the background.
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,

@@ -1,4 +1,4 @@
-//! Answers that the client may still have: `ETag` and `If-None-Match`.
+//! Conditional requests: `ETag` and `If-None-Match`.
 
 use super::error::ApiError;
 use axum::body::{Body, to_bytes};
@@ -6,11 +6,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 
-/// No JSON answer is nearly as large; a larger one is sent without a tag.
+/// Larger responses are sent without a tag. JSON responses are far smaller.
 const LARGEST: usize = 64 << 20;
 
-/// Tags an answer to a reading request, and sends none of it to a client that has it already. An answer that comes
-/// with a tag of its own is taken as it is, so that a stream stays one; one that goes on for ever has no tag.
+/// Adds an `ETag` to the response of a GET or HEAD request, and answers 304 if the client has that version. A response
+/// with its own tag passes unchanged, so that it stays a stream; endless streams get no tag.
 pub(super) async fn conditional(method: &Method, asked: Option<&HeaderValue>, response: Response) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return response;
@@ -57,7 +57,7 @@ async fn tagged(response: Response) -> Response {
     Response::from_parts(parts, Body::from(bytes))
 }
 
-/// Whether one of the tags that a client has is this one. Weak or strong makes no difference for reading.
+/// Whether `If-None-Match` contains the tag. GET compares tags weakly (RFC 9110).
 fn matches(asked: &str, tag: &[u8]) -> bool {
     let plain = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let tag = String::from_utf8_lossy(tag);

@@ -22,15 +22,15 @@ pub(super) struct GraspStatus {
     identifier: String,
     html_url: String,
     clone_url: String,
-    /// The announcement that waits.
+    /// Event id of the announcement in purgatory.
     announcement: Option<String>,
     since: Option<String>,
     expires_at: Option<String>,
     /// Missing parts: `state` and `git`, or `git` alone; empty if the repository is served.
     missing: Vec<&'static str>,
     states: Vec<GraspState>,
-    /// Patches and pull requests of which one half is missing: the latest hundred.
-    proposals: Vec<GraspProposal>,
+    /// Patches and pull requests without their commit or without their event: the latest hundred.
+    proposals: Vec<GraspPrEvent>,
     proposal_count: i64,
     /// Search for missing git data on other servers; null if nothing is searched for.
     search: Option<GraspSearch>,
@@ -87,15 +87,16 @@ pub(super) struct GraspState {
     expires_at: String,
     ref_count: usize,
     missing_count: usize,
-    /// The first hundred.
+    /// Missing branches and tags, at most 100.
     missing: Vec<MissingObject>,
 }
 
-/// A patch or pull request that waits for its commit, or a commit that waits for the event that proposes it.
+/// A patch or pull request that waits for its commit, or a commit that waits for its PR event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(super) struct GraspProposal {
+#[schema(as = GraspProposal)]
+pub(super) struct GraspPrEvent {
     event: String,
-    /// Unknown while the event is missing.
+    /// Null while the event is missing.
     author: Option<String>,
     commit: String,
     /// `git` or `event`.
@@ -104,7 +105,7 @@ pub(super) struct GraspProposal {
     expires_at: String,
 }
 
-/// A branch or tag whose object is not here.
+/// A branch or tag whose object was not pushed yet.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct MissingObject {
     #[serde(rename = "ref")]
@@ -128,7 +129,7 @@ impl From<&WaitingState> for GraspState {
     }
 }
 
-impl From<WaitingPrEvent> for GraspProposal {
+impl From<WaitingPrEvent> for GraspPrEvent {
     fn from(one: WaitingPrEvent) -> Self {
         Self {
             missing: one.missing(),
@@ -148,7 +149,7 @@ impl GraspStatus {
         identifier: String,
         slug: &str,
         states: &[WaitingState],
-        proposals: WaitingPrEvents,
+        pr_events: WaitingPrEvents,
     ) -> Self {
         Self {
             status: "served",
@@ -161,8 +162,8 @@ impl GraspStatus {
             expires_at: None,
             missing: Vec::new(),
             states: states.iter().map(GraspState::from).collect(),
-            proposal_count: proposals.count,
-            proposals: proposals.shown.into_iter().map(GraspProposal::from).collect(),
+            proposal_count: pr_events.count,
+            proposals: pr_events.shown.into_iter().map(GraspPrEvent::from).collect(),
             search: None,
         }
     }
@@ -180,7 +181,7 @@ impl GraspStatus {
             missing,
             states: waiting.states.iter().map(GraspState::from).collect(),
             proposal_count: waiting.pr_events.count,
-            proposals: waiting.pr_events.shown.into_iter().map(GraspProposal::from).collect(),
+            proposals: waiting.pr_events.shown.into_iter().map(GraspPrEvent::from).collect(),
             npub: waiting.npub,
             identifier: waiting.identifier,
             search: None,

@@ -1,4 +1,4 @@
-//! The webhooks of a repository, and what they sent.
+//! Webhooks of a repository, and their deliveries.
 
 use super::error::ApiError;
 use super::input::Input;
@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 
 type DeliveryPath = Segments<(String, String, String, String)>;
 
-/// Where a hook sends to, and how.
+/// URL, format and secret of a webhook.
 #[derive(Default, Deserialize, ToSchema)]
 #[schema(as = WebhookConfigRequest)]
 pub(super) struct Config {
@@ -56,11 +56,11 @@ impl Flag {
 }
 
 impl Config {
-    /// `unnamed`: what becomes of a secret that is not mentioned.
+    /// `unnamed` is the change to the secret if the request does not mention it.
     fn change(self, unnamed: Secret) -> Change {
         let secret = match self.secret {
             None => unnamed,
-            // The placeholder of our own response, sent back: the secret stays.
+            // Responses show the secret as a placeholder; a client that sends it back keeps the secret.
             Some(text) if text == HIDDEN => Secret::Keep,
             Some(text) if text.is_empty() => Secret::Remove,
             Some(text) => Secret::Set(text.into()),
@@ -86,7 +86,7 @@ async fn hook(
     Ok((repo, seen))
 }
 
-/// The same for a change: refused before anything is looked up.
+/// Checks the fields of a change before the webhook is loaded.
 async fn managed(
     app: &App,
     caller: &Caller,
@@ -109,7 +109,7 @@ pub(super) async fn list(
     Ok(paged.answer(&app, &items, total))
 }
 
-/// A new hook.
+/// A new webhook.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewWebhook)]
 pub(super) struct Create {
@@ -150,7 +150,7 @@ pub(super) async fn show_one(
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebhookEdit)]
 pub(super) struct Edit {
-    /// As a whole: a secret that is not mentioned is removed.
+    /// Replaces the whole configuration; a secret that is not mentioned is removed.
     config: Option<Config>,
     /// Replaces the subscribed events.
     events: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! Bodies: JSON of bounded size that arrives in bounded time.
+//! JSON request bodies, with limits on size and time.
 
 use super::error::ApiError;
 use axum::body::{Bytes, to_bytes};
@@ -8,9 +8,7 @@ use serde::{Deserialize, Deserializer};
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// No API body needs more.
 const MAX_BODY: usize = 1 << 20;
-/// A body that small needs no longer.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// A JSON body. An empty one counts as `{}`.
@@ -58,7 +56,7 @@ where
     }
 }
 
-/// A field that is there, though it may be `null`: that empties it, while leaving it out changes nothing.
+/// A field that is present, possibly `null`. `null` empties the value; an absent field changes nothing.
 pub(super) fn even_null<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -71,7 +69,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     let body = body.trim_ascii();
     let body: &[u8] = if body.is_empty() { b"{}" } else { body };
     let not_json = |error: serde_json::Error| ApiError::bad_request(format!("Problems parsing JSON: {error}"));
-    // A list would do for serde: it takes one as the fields in their order.
+    // serde also accepts a list, as the fields in order; the API refuses it.
     if !body.starts_with(b"{") {
         serde_json::from_slice::<IgnoredAny>(body).map_err(not_json)?;
         return Err(ApiError::bad_request("The body should be a JSON object"));
@@ -86,7 +84,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     Ok(value)
 }
 
-/// Names the field. One that is missing is not on the path that was read, but in the message.
+/// Name of the field. The path that serde read does not contain a missing field; the message does.
 fn wrong_field(path: String, error: &serde_json::Error) -> ApiError {
     let message = error.to_string();
     match message.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')) {

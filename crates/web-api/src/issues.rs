@@ -1,4 +1,4 @@
-//! Issues of a repository, and those that concern someone.
+//! Issues of a repository, and issues across repositories for one user.
 
 use super::error::ApiError;
 use super::input::{Input, InputOrList, even_null};
@@ -28,7 +28,7 @@ pub(super) async fn readable(app: &App, caller: &Caller, owner: String, name: St
     repos::at(app, caller, (owner, name), Action::RepoRead).await
 }
 
-/// The number in an address; what is none names nothing.
+/// Issue number of the path; 404 if it is not a number.
 pub(super) fn number(text: &str) -> Result<i64, ApiError> {
     show::number_of(text).ok_or_else(ApiError::not_found)
 }
@@ -37,7 +37,7 @@ async fn shaped(app: &App, repo: &Repo, issue: abide_forge::issues::Issue) -> Re
     Ok(Issue::of(app, repo, &show::detail(&app.forge, issue).await?))
 }
 
-/// A query parameter that is one of several words.
+/// A query parameter with a fixed set of values.
 pub(super) fn word<T: std::str::FromStr>(query: &Query, name: &'static str) -> Result<Option<T>, ApiError>
 where
     T::Err: std::fmt::Display,
@@ -52,7 +52,7 @@ pub(super) fn since(query: &Query) -> Result<Option<Timestamp>, ApiError> {
     query.get("since").map(parse).transpose()
 }
 
-/// The other way round: the least or the oldest first.
+/// Ascending order.
 pub(super) fn ascending(query: &Query, name: &'static str) -> Result<Option<bool>, ApiError> {
     match query.get(name) {
         None => Ok(None),
@@ -103,7 +103,7 @@ fn wish(query: &Query) -> Result<Wish, ApiError> {
     Ok(Wish { filter, milestone, since: since(query)? })
 }
 
-/// The issues that concern the caller, wherever they are.
+/// Issues that concern the caller, in all repositories.
 pub(super) async fn mine(
     State(app): State<App>,
     Who(caller): Who,
@@ -113,7 +113,7 @@ pub(super) async fn mine(
     concerning(&app, &caller, &paged, &query, false).await
 }
 
-/// The same in repositories that the caller owns or collaborates on.
+/// Issues of the repositories that the caller owns or collaborates on.
 pub(super) async fn mine_at_home(
     State(app): State<App>,
     Who(caller): Who,
@@ -175,7 +175,7 @@ fn names(labels: Vec<LabelRef>) -> Vec<String> {
     labels.into_iter().map(String::from).collect()
 }
 
-/// A new issue. Who may not sort issues has labels, assignees and milestone left out.
+/// A new issue. Labels, assignees and milestone are ignored without the triage role.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewIssue)]
 pub(super) struct Create {
@@ -250,7 +250,7 @@ impl Edit {
         let reason: Option<Reason> = self.state_reason.map(|text| parsed(&text, "state_reason")).transpose()?;
         let state = match self.state {
             Some(text) => Some((parsed(&text, "state")?, reason)),
-            // A reason alone is another one for what is closed already.
+            // A reason without a state replaces the reason of a closed issue.
             None => reason.filter(|reason| *reason != Reason::Reopened).map(|_| (IssueState::Closed, reason)),
         };
         let single = self.assignee.map(|name| name.into_iter().filter(|name| !name.is_empty()).collect());
@@ -380,7 +380,7 @@ pub(super) async fn remove_label(
     relabel(&app, &caller, (owner, name, at), Names::Remove(vec![label])).await
 }
 
-/// People by their names.
+/// A list of user names.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = AssigneeNames)]
 pub(super) struct AssigneeNames {

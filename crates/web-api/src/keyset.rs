@@ -1,6 +1,6 @@
-//! Pages of a log, the latest entry first: `before` and `per_page` in, a `Link` to what is older out.
+//! Pages of a log, newest entry first: `before` and `per_page` in, a `Link` to older entries out.
 //!
-//! By entry, not by number: a log grows at its top while someone reads it, and any page costs the same.
+//! A page begins at an entry, not at a page number: new entries do not shift the pages, and every page costs the same.
 
 use super::error::ApiError;
 use super::page::{DEFAULT, linked, size};
@@ -10,10 +10,10 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use serde::Serialize;
 
-/// The part of a log that is asked for.
+/// The requested page of a log.
 #[derive(Debug, Clone)]
 pub(super) struct Keyset {
-    /// Only what is older than this entry.
+    /// Only entries older than this one.
     pub before: Option<i64>,
     per_page: i64,
     /// Path and other parameters, to build links from.
@@ -34,7 +34,7 @@ impl Keyset {
     fn parse(path: &str, query: &str) -> Self {
         let mut asked = Self { before: None, per_page: DEFAULT, path: path.to_owned(), rest: Vec::new() };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            // A value that is no number is ignored, as in every list.
+            // Values that are not numbers are ignored, as in every list.
             match pair.split_once('=') {
                 Some(("per_page", value)) => asked.per_page = size(value),
                 Some(("before", value)) => asked.before = value.parse().ok(),
@@ -44,17 +44,17 @@ impl Keyset {
         asked
     }
 
-    /// How many entries to load: one more than are shown, to know whether there are older ones.
+    /// Number of entries to load: one more than are shown, to know whether there are older ones.
     pub(super) fn limit(&self) -> i64 {
         self.per_page + 1
     }
 
-    /// How many entries are asked for.
+    /// Number of requested entries.
     pub(super) fn per_page(&self) -> i64 {
         self.per_page
     }
 
-    /// These, with a link to what is behind a place if there may be something.
+    /// The entries, with a link to older ones if the log may have any after this position.
     pub(super) fn behind<T: Serialize>(&self, app: &App, shown: &[T], next: Option<i64>) -> Response {
         linked(&shown, &next.map(|key| self.link(app, key)).into_iter().collect::<Vec<_>>())
     }

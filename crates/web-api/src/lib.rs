@@ -1,11 +1,13 @@
-//! ROAD: REST below `/api/v3`, in the shapes of GitHub's, so that its clients work unchanged.
+//! ROAD: REST below `/api/v3`, in GitHub's shapes, so that its clients work unchanged.
 //!
-//! * `routes.rs`: every route, with who may call it and what it does. `scoped.rs`: the only way to add one, and what
-//!   happens around each: login, scope, limit (`limit.rs`), `ETag` (`fresh.rs`).
-//! * `about.rs`: what a route says about itself; `openapi.rs` makes the document of it, `docs.rs` what people see.
-//! * `error.rs`: what went wrong, in GitHub's body; every use case's errors are mapped there and nowhere else.
-//! * `shape/`: what answers are made of. `page.rs`: pages and their links; `keyset.rs`: of logs. `input.rs`: bodies.
-//!   `segments.rs`: what stands in an address. `media.rs`: in which form an answer is wanted. `patch.rs`, `bytes.rs`: answers that are no JSON.
+//! * `routes.rs`: all routes with access and description. `scoped.rs`: the only way to add one; it wraps each with
+//!   authentication, scope, rate limit (`limit.rs`) and `ETag` (`fresh.rs`).
+//! * `about.rs`: description of a route; `openapi.rs` makes the OpenAPI document of it, `docs.rs` the page at
+//!   `/api/docs`.
+//! * `error.rs`: errors in GitHub's format; the errors of all use cases are mapped there and nowhere else.
+//! * `shape/`: types of responses. `page.rs`: pages of lists and their links; `keyset.rs`: pages of logs. `input.rs`:
+//!   request bodies. `segments.rs`: path and query. `media.rs`: the `Accept` header. `patch.rs`, `bytes.rs`: responses
+//!   that are not JSON.
 //! * One file per area, named after it.
 
 mod about;
@@ -67,7 +69,7 @@ pub use limit::ApiLimits;
 pub use openapi::document as openapi_document;
 pub use scoped::{Access, ApiRoute};
 
-/// Every route of the API with who may call it, as declared.
+/// All routes of the API with their access, as declared.
 pub fn api_routes() -> Vec<ApiRoute> {
     routes().declared().iter().map(|declared| declared.route).collect()
 }
@@ -79,7 +81,7 @@ pub fn router(web: &abide_web::App, limits: ApiLimits) -> Router {
     router.layer(from_fn(held::hold)).layer(from_fn(compress::compress)).with_state(app)
 }
 
-/// The answer to an address of the API that leads nowhere.
+/// Response to unknown URLs of the API.
 pub fn not_found() -> Response {
     ApiError::not_found().into_response()
 }

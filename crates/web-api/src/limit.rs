@@ -1,8 +1,8 @@
-//! How many requests someone may make in an hour, and the headers that report it.
+//! Requests per hour for each account or IP address, and the `X-RateLimit` headers.
 //!
-//! Windows are the hours of the clock, as GitHub's clients expect: a limit, what is left, and when it begins anew. A
-//! crate for limiting would smooth requests out instead and has no such numbers to report. Memory is bounded: of strangers
-//! beyond the number of addresses that are kept apart, all share one window.
+//! Windows are hours of the clock, because GitHub's clients read a limit, a remainder and a reset time. Crates for rate
+//! limiting smooth requests and have no such numbers. Memory is bounded: addresses beyond `api.tracked` share one
+//! window.
 
 use crate::error::ApiError;
 use abide_core::admission::{Network, RateWindows};
@@ -36,7 +36,6 @@ abide_core::settings! {
     }
 }
 
-/// Counts requests.
 pub(crate) struct Meter {
     limits: ApiLimits,
     clock: Arc<dyn Clock>,
@@ -59,13 +58,13 @@ impl Key {
     }
 }
 
-/// Where someone stands in this hour.
+/// A caller's count in the current hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Standing {
     limit: u64,
     used: u64,
     remaining: u64,
-    /// When the next hour begins, in seconds since 1970.
+    /// Start of the next hour, in seconds since 1970.
     reset: i64,
     resource: &'static str,
     #[serde(skip)]
@@ -111,7 +110,7 @@ fn seconds(time: Timestamp) -> i64 {
 }
 
 impl Standing {
-    /// Fails if the last request was one too many.
+    /// Fails if the last request exceeded the limit.
     pub(super) fn ensure_within(&self, caller: &Caller) -> Result<(), ApiError> {
         match self.used > self.limit {
             false => Ok(()),

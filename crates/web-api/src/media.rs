@@ -1,23 +1,21 @@
-//! In which form an answer is wanted.
+//! Media type of a response, from the `Accept` header.
 
 use super::error::ApiError;
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 
-/// The form that the `Accept` header names; JSON unless it is one of GitHub's own.
+/// Media type that the `Accept` header names; JSON unless it is one of GitHub's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Media {
     Json,
-    /// The bytes of a file.
     Raw,
     /// A directory as one object.
     Object,
-    /// A difference as text.
     Diff,
-    /// A commit as a mail.
+    /// A commit in the format of `git format-patch`.
     Patch,
-    /// The id of a commit alone.
+    /// Only the id of a commit.
     Sha,
     /// Stars with the time of each.
     Star,
@@ -28,7 +26,7 @@ impl Media {
         accept.split(',').find_map(Self::named).unwrap_or(Self::Json)
     }
 
-    /// Reads `application/vnd.github.raw+json`, with an old version in it or not.
+    /// Parses `application/vnd.github.raw+json`, with or without GitHub's older version part.
     fn named(one: &str) -> Option<Self> {
         let kind = one.split(';').next().unwrap_or_default().trim();
         let name = kind.strip_prefix("application/vnd.github.")?;

@@ -67,8 +67,7 @@ pub(super) async fn list_of_repo(
     page(&app, &caller, filter(&query, Some(repo.id))?, &paged).await
 }
 
-/// Until when everything is to be marked as read: now, unless `last_read_at` says otherwise. `read: false` is taken for
-/// nothing to do.
+/// Time until which notifications are marked as read: `last_read_at`, by default now. `read: false` marks none.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MarkNotifications)]
 pub(super) struct Mark {
@@ -78,7 +77,7 @@ pub(super) struct Mark {
 
 async fn mark_until(app: &App, caller: &Caller, repo: Option<RepoId>, body: Mark) -> Result<StatusCode, ApiError> {
     let until = body.last_read_at.map(|text| instant("last_read_at", &text)).transpose()?;
-    // Clients name the second in which they looked; what came within it was on their screen.
+    // Clients send whole seconds, so notifications within that second count as seen.
     let until = until.map(|at| at.plus(Duration::from_micros(999_999)));
     if body.read != Some(false) {
         inbox::mark_all(&app.forge, caller, repo, until).await?;
@@ -146,7 +145,7 @@ pub(super) async fn subscription(
     Ok(Json(ThreadSubscription::of(&app, &found(&app, &caller, &id).await?)))
 }
 
-/// Whether to hear of a thread: `ignored` mutes it.
+/// Subscription to a thread: `ignored` mutes it.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ThreadSubscriptionRequest)]
 pub(super) struct Subscribe {

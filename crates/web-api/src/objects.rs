@@ -14,9 +14,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 
-/// Up to here a blob is sent as JSON.
+/// Largest blob that is sent as JSON.
 const LARGEST_JSON: u64 = 10 << 20;
-/// Up to here it is read whole; larger ones are encoded piece by piece while they are sent.
+/// Largest blob that is read into memory; larger ones are encoded while they are sent.
 const LARGEST_IN_MEMORY: u64 = 1 << 20;
 
 pub(super) async fn tree(
@@ -30,7 +30,7 @@ pub(super) async fn tree(
     let recursive = query.get("recursive").is_some();
     let limit = app.forge.settings().browse.entries;
     let (shared, repo) = (app.clone(), browser.repo.clone());
-    // The answer is made while the slot is held: it is several times as large as the listing.
+    // The response is several times as large as the listing, so it is built while the slot is held.
     let ask = move |reader: &abide_forge::browse::Objects| {
         let root = reader.entry(treeish, b"")?.oid;
         let mut listing = match recursive {
@@ -53,7 +53,7 @@ pub(super) async fn tree(
     Ok(browser.read_heavy(ask).await?)
 }
 
-/// By name, a directory as if a slash ended it.
+/// Git's order of tree entries: by name, a directory as if its name ended with a slash.
 fn git_order(entry: &TreeEntry) -> Vec<u8> {
     let mut name = entry.name.to_vec();
     if entry.kind == EntryKind::Directory {
@@ -62,7 +62,7 @@ fn git_order(entry: &TreeEntry) -> Vec<u8> {
     name
 }
 
-/// The object of an id, or the commit of a branch or tag.
+/// The object with an id, or the commit of a branch or tag.
 async fn treeish(browser: &Browser, name: &str) -> Result<Oid, ApiError> {
     match name.parse::<Oid>() {
         Ok(oid) => Ok(oid),
@@ -114,7 +114,7 @@ pub(super) async fn tag(
     Ok(Json(GitTag::of(&Urls::of(&app, &browser.repo), &tag)))
 }
 
-/// A whole id; nothing else names an object here.
+/// Only full object ids are accepted.
 fn whole(sha: &str) -> Result<Oid, ApiError> {
     sha.to_ascii_lowercase().parse().map_err(|_| ApiError::not_found())
 }

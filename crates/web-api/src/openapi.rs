@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made of the route table and of the types that are sent.
+//! The OpenAPI 3.1 document, generated from the route table and the types of requests and responses.
 
 use super::about::{Answer, Body, Content, Takes};
 use super::error;
@@ -12,7 +12,6 @@ use std::sync::LazyLock;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(build);
 
-/// The document.
 pub fn document() -> &'static Value {
     &DOCUMENT
 }
@@ -53,7 +52,7 @@ fn build() -> Value {
     })
 }
 
-/// A path without the marks of ours: what takes slashes is written like any other variable.
+/// Path in OpenAPI's syntax: `{*tail}`, which matches slashes, becomes `{tail}`.
 fn template(path: &str) -> String {
     if path.is_empty() { "/".into() } else { path.replace("{*", "{") }
 }
@@ -117,7 +116,7 @@ fn reference(body: Body) -> Value {
     json!({ "$ref": format!("#/components/schemas/{}", (body.name)()) })
 }
 
-/// Adds a type and everything that it is made of.
+/// Adds a type and the types it refers to.
 fn add(body: Body, schemas: &mut Map<String, Value>) {
     let mut parts = vec![((body.name)().into_owned(), (body.schema)())];
     (body.parts)(&mut parts);
@@ -271,14 +270,15 @@ mod tests {
         }
     }
 
-    /// Changes to the API are seen in a review. Written anew by running this with `ABIDE_WRITE_SNAPSHOTS=1`.
+    /// The snapshot makes changes to the API visible in a review. `ABIDE_WRITE_SNAPSHOTS=1` rewrites it.
     #[test]
     fn the_document_is_the_one_that_was_reviewed() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
         if std::env::var_os("ABIDE_WRITE_SNAPSHOTS").is_some() {
             std::fs::write(file, format!("{}\n", serde_json::to_string_pretty(document()).unwrap())).unwrap();
         }
-        // As values: in which order fields are kept is for whoever else is built along to say.
+        // Compared as JSON values: the order of fields depends on features that other crates of the build enable in
+        // serde_json.
         let reviewed: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
         assert!(reviewed == *document(), "the API has changed: look at it, then run with ABIDE_WRITE_SNAPSHOTS=1");
     }

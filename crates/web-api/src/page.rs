@@ -10,13 +10,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// As many entries as a page has if nobody says otherwise.
+/// Entries per page by default.
 pub(super) const DEFAULT: i64 = 30;
 const MAX: i64 = 100;
-/// Deeper pages cost the database more than a list is worth; there is always a narrower question.
+/// Last page number. The database reads all rows before a page, so deep pages are slow; clients use a filter instead.
 const MAX_OFFSET: i64 = 10_000;
 
-/// The page that is asked for.
+/// The requested page.
 #[derive(Debug, Clone)]
 pub(super) struct Paged {
     per_page: i64,
@@ -39,7 +39,7 @@ impl Paged {
     fn parse(path: &str, query: &str) -> Result<Self, ApiError> {
         let mut paged = Self { per_page: DEFAULT, page: 1, path: path.to_owned(), rest: Vec::new() };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            // A value that is no number is ignored, as at GitHub.
+            // Values that are not numbers are ignored, as on GitHub.
             match pair.split_once('=') {
                 Some(("per_page", value)) => paged.per_page = size(value),
                 Some(("page", value)) => paged.page = value.parse().unwrap_or(1).max(1),
@@ -57,7 +57,7 @@ impl Paged {
         Page { limit: self.per_page, offset: (self.page - 1) * self.per_page }
     }
 
-    /// The part of a list that is whole in memory.
+    /// The page of a list that is complete in memory.
     pub(super) fn part<'a, T>(&self, all: &'a [T]) -> &'a [T] {
         let at = |index: i64| usize::try_from(index).unwrap_or(usize::MAX).min(all.len());
         let Page { limit, offset } = self.page();
@@ -71,19 +71,19 @@ impl Paged {
         format!("<{}?{}>; rel=\"{rel}\"", app.url(&self.path), query.join("&"))
     }
 
-    /// The list, with links to its other pages.
+    /// The page with its `Link` header.
     pub(super) fn answer<T: Serialize>(&self, app: &App, items: &[T], total: i64) -> Response {
         self.answer_as(app, items, total)
     }
 
-    /// Something that holds the list, with links to its other pages.
+    /// An object that contains the page, with the `Link` header.
     pub(super) fn answer_as<T: Serialize + ?Sized>(&self, app: &App, body: &T, total: i64) -> Response {
         let last = (total.max(1) + self.per_page - 1) / self.per_page;
         let last = last.min(MAX_OFFSET / self.per_page + 1);
         self.with_links(app, body, self.page < last, Some(last))
     }
 
-    /// A list of which nobody knows the end, with links to the pages around this one.
+    /// A page of a list of unknown length, with links to the previous and next page.
     pub(super) fn answer_open<T: Serialize>(&self, app: &App, items: &[T], more: bool) -> Response {
         let reachable = self.page.saturating_mul(self.per_page) <= MAX_OFFSET;
         self.with_links(app, items, more && reachable, None)
@@ -103,12 +103,12 @@ impl Paged {
     }
 }
 
-/// How many entries a page has, as it was asked for.
+/// Entries per page, as requested.
 pub(super) fn size(asked: &str) -> i64 {
     asked.parse().unwrap_or(DEFAULT).clamp(1, MAX)
 }
 
-/// A body with links beside it.
+/// A body with a `Link` header.
 pub(super) fn linked<T: Serialize + ?Sized>(body: &T, links: &[String]) -> Response {
     let mut response = Json(body).into_response();
     if let Ok(value) = HeaderValue::from_str(&links.join(", "))

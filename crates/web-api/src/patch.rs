@@ -1,9 +1,9 @@
-//! Differences as text that `git apply` takes: what `application/vnd.github.diff` and `.patch` ask for.
+//! Diffs as text for `git apply`: the media types `application/vnd.github.diff` and `.patch`.
 
 use abide_forge::browse::{Change, Commit, Content, Diff, FileChange, Hunk, Line, LineKind, Side, Signature};
 use std::fmt::Write as _;
 
-/// A whole difference.
+/// A diff of all files.
 pub(super) fn unified(diff: &Diff) -> Vec<u8> {
     let mut out = Vec::new();
     for file in &diff.files {
@@ -12,7 +12,7 @@ pub(super) fn unified(diff: &Diff) -> Vec<u8> {
     out
 }
 
-/// A commit as a mail, as `git format-patch` writes it, without its table of files.
+/// A commit in the format of `git format-patch`, without the diffstat.
 pub(super) fn mail(commit: &Commit, diff: &Diff) -> Vec<u8> {
     let mut out = format!("From {} Mon Sep 17 00:00:00 2001\n", commit.oid).into_bytes();
     let author = &commit.author;
@@ -25,12 +25,12 @@ pub(super) fn mail(commit: &Commit, diff: &Diff) -> Vec<u8> {
     out
 }
 
-/// `Tue, 14 Nov 2023 22:13:20 +0000`, by the writer's clock.
+/// `Tue, 14 Nov 2023 22:13:20 +0000`, in the author's time zone.
 fn mail_date(signature: &Signature) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let local = signature.time.saturating_add(i64::from(signature.offset));
-    // Of the well-known form, whose parts are taken from it: 2023-11-14T22:13:20Z.
+    // Cut out of the form 2023-11-14T22:13:20Z.
     let text = abide_core::Timestamp::from_micros(local.saturating_mul(1_000_000)).to_string();
     let (date, time) = text.trim_end_matches('Z').split_once('T').unwrap_or_default();
     let mut parts = date.rsplit('-');
@@ -44,7 +44,7 @@ fn mail_date(signature: &Signature) -> String {
     format!("{weekday}, {day} {month} {year} {time} {sign}{:02}{:02}", minutes / 60, minutes % 60)
 }
 
-/// The hunks of one file, as the field `patch` has them; `None` if there are none to show.
+/// Hunks of one file for the field `patch`; `None` if there are none.
 pub(super) fn hunks(content: &Content) -> Option<Vec<u8>> {
     match content {
         Content::Text { hunks, .. } if !hunks.is_empty() => {
@@ -64,7 +64,7 @@ pub(super) fn hunks(content: &Content) -> Option<Vec<u8>> {
 
 fn write_file(out: &mut Vec<u8>, file: &FileChange) {
     let (before, after) = (file.change.before(), file.change.after());
-    // A file that came or went has the same name on both sides of the first line.
+    // Git names an added or deleted file on both sides of the first line.
     let path = |side: Option<&Side>| side.map_or_else(|| file.change.path().to_vec(), |side| side.path.to_vec());
     let (old_path, new_path) = (path(before), path(after));
     push(out, &[b"diff --git ", &quoted(b"a/", &old_path), b" ", &quoted(b"b/", &new_path), b"\n"]);
@@ -139,7 +139,7 @@ fn write_line(out: &mut Vec<u8>, line: &Line) {
     }
 }
 
-/// A name as git writes it: quoted where it would not be read back otherwise.
+/// Quotes a name by git's rules, so that git reads it back.
 fn quoted(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     let odd = |byte: &u8| !(b' '..0x7f).contains(byte) || matches!(byte, b'"' | b'\\');
     let mut whole = prefix.to_vec();

@@ -20,7 +20,7 @@ pub(super) async fn list(
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::AuditRead).await?;
-    // The list is bounded, so that all of it is loaded to show a part.
+    // The list is bounded, so each page loads all of it.
     let all: Vec<_> =
         redirects::list(&app.forge, &caller, &repo).await?.iter().map(|old| Redirect::of(&app, &repo, old)).collect();
     Ok(paged.answer(&app, paged.part(&all), all.len() as i64))

@@ -87,7 +87,7 @@ pub(super) async fn one(State(app): State<App>, Who(caller): Who, tail: Tail) ->
     Ok(Json(GitRef::new(&Urls::of(&app, &browser.repo), &found.name, kind, found.oid)))
 }
 
-/// A ref's whole name: `refs/` may be left out.
+/// Full name of a ref; `refs/` is optional in requests.
 fn whole(name: &[u8]) -> Vec<u8> {
     match name.starts_with(b"refs/") {
         true => name.to_vec(),
@@ -95,7 +95,7 @@ fn whole(name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A page of the refs whose names start with this, and how many there are.
+/// A page of the refs with a prefix, and their total number.
 fn below(browser: &Browser, prefix: &[u8], paged: &Paged) -> (Vec<Ref>, i64) {
     let all = || browser.shown_refs().filter(|found| found.name.starts_with(prefix));
     let page = paged.page();

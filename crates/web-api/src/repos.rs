@@ -25,18 +25,18 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-/// The repository of a path, if the caller may do this with it.
+/// The repository of a path, if the caller may perform the action.
 pub(super) async fn at(app: &App, caller: &Caller, slug: (String, String), action: Action) -> Result<Repo, ApiError> {
     Ok(open(&app.forge, caller, &RepoLocator::slug(slug.0, slug.1), action).await?)
 }
 
-/// The repository of a path, to look into.
+/// The repository of a path, for reading its content.
 pub(super) async fn look_into(app: &App, caller: &Caller, slug: (String, String)) -> Result<Browser, ApiError> {
     let repo = at(app, caller, slug, Action::RepoRead).await?;
     Ok(browse::of_repo(&app.forge, caller, repo).await?)
 }
 
-/// The same where there has to be something to look at.
+/// The repository of a path, which must not be empty.
 pub(super) async fn content_of(app: &App, caller: &Caller, slug: (String, String)) -> Result<Browser, ApiError> {
     let browser = look_into(app, caller, slug).await?;
     if browser.is_empty() { Err(ApiError::empty_repository()) } else { Ok(browser) }
@@ -61,8 +61,7 @@ fn moved_to(url: &str) -> Response {
     (StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, url)], Json(body)).into_response()
 }
 
-/// Said beside an answer when a name was taken that led elsewhere until now, or that is spelt otherwise than it was typed;
-/// nothing else is different.
+/// Adds `X-Abide-Notice` if the new name was a redirect to another repository, or differs from the requested spelling.
 pub(super) fn notice(replaced: bool, typed: Option<&str>, name: &RepoName) -> Option<[(&'static str, String); 1]> {
     let folded = typed.is_some_and(|typed| name.folds(typed));
     let said = [
@@ -170,7 +169,7 @@ pub(super) async fn edit(
     Ok((notice, Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }
 
-/// `visibility` and the older `private` say the same; the former wins.
+/// `visibility` replaces the older `private`; if both are given, `visibility` wins.
 fn visibility(word: Option<String>, private: Option<bool>) -> Result<Option<Visibility>, ApiError> {
     match (word, private) {
         (Some(word), _) => word.parse().map(Some).map_err(|error: abide_core::words::UnknownWord| {

@@ -1,4 +1,4 @@
-//! Every route of the API: who may call it, what serves it, and what it says about itself.
+//! All routes of the API with access, handler and description.
 
 use super::about::about;
 use super::scoped::Access::{Everyone, Logged, Open, Uncounted};
@@ -25,9 +25,9 @@ const CREATED: &str = "Created. `X-Abide-Notice` is set if the name redirected t
     lowercase.";
 const CHANGED: &str = "The changed repository. `X-Abide-Notice` is set if the new name redirected to another repository, or \
     was converted to lowercase.";
-/// Asked for as `application/vnd.github.raw`.
+/// Media type of raw file content.
 const RAW: &[&str] = &["application/octet-stream"];
-/// With the time of each star.
+/// Media type of stars with their times.
 const STARS: &[&str] = &["application/vnd.github.star+json"];
 const DIFFS: &[&str] = &["application/vnd.github.diff", "application/vnd.github.patch"];
 

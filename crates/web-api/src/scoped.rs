@@ -1,6 +1,6 @@
-//! Routes that say who may call them and what they do. There is no other way to add one, so none can forget to.
+//! Routes with access and description. There is no other way to add a route, so none lacks them.
 //!
-//! They are data before they are a router, so that tests can walk all of them.
+//! Routes are data before they become a router, so that tests can iterate over them.
 
 use super::about::About;
 use super::error::ApiError;
@@ -22,7 +22,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-/// Who may call a route. Credentials that open nothing are refused everywhere.
+/// Access to a route. Invalid credentials are refused on every route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Anyone; a token may have any scope.
@@ -44,12 +44,11 @@ pub struct ApiRoute {
     pub method: &'static str,
     /// Path below [`abide_web::API`], with its variable segments in braces.
     pub path: &'static str,
-    /// Who may call it.
     pub access: Access,
 }
 
 impl Access {
-    /// The scopes that a token needs, every one of them.
+    /// Scopes that a token needs, all of them.
     pub fn scopes(self) -> Vec<Scope> {
         match self {
             Self::Everyone | Self::Uncounted => Vec::new(),
@@ -65,13 +64,13 @@ impl ApiRoute {
         format!("{API}{}", self.path)
     }
 
-    /// Whether it is served when the disk is nearly full: reading, removing, and what takes a right or an offer away.
+    /// Whether the route is served when the disk is nearly full: reads, deletions, and revoking a right or an offer.
     pub fn works_on_a_full_disk(&self) -> bool {
         matches!(self.method, "GET" | "DELETE") || WORK_ON_A_FULL_DISK.contains(&self.path)
     }
 }
 
-/// Routes that take something away by other methods.
+/// Routes that delete or revoke with another method than DELETE.
 const WORK_ON_A_FULL_DISK: [&str; 3] =
     ["/users/{user}/suspended", "/repository_transfers/{id}/decline", "/repository_transfers/{id}/cancel"];
 
@@ -81,11 +80,11 @@ pub(super) struct Routes {
     list: Vec<Declared>,
 }
 
-/// A route with all that was said about it.
+/// A route with its description and handler.
 pub(super) struct Declared {
     pub route: ApiRoute,
     pub about: About,
-    /// The part of the API it belongs to, for people.
+    /// Area of the API, for `/api/docs`.
     pub area: &'static str,
     /// Handler without the guard.
     serve: MethodRouter<App>,
@@ -138,13 +137,13 @@ impl Routes {
     }
 }
 
-/// Puts the guard around what serves a route. Not where handlers are added: there its type would hang on each handler's,
-/// and the compiler would make all of it anew for every route.
+/// Wraps a handler in the guard. A function of its own: inside the generic code that adds handlers, the compiler would
+/// compile the guard again for each handler type.
 fn guarded(serve: MethodRouter<App>, app: App, route: ApiRoute) -> MethodRouter<App> {
     serve.layer(from_fn(move |request: Request, next: Next| guard(app.clone(), route, request, next)))
 }
 
-/// Refuses what would write to a disk that is nearly full.
+/// Refuses writing requests while the disk is nearly full.
 fn room_for(app: &App, route: ApiRoute, caller: &Caller) -> Result<(), ApiError> {
     match route.works_on_a_full_disk() {
         true => Ok(()),
@@ -173,8 +172,7 @@ async fn guard(app: App, route: ApiRoute, request: Request, next: Next) -> Respo
     response
 }
 
-/// Whether someone may come in, and where they stand. Whoever is refused is counted too: guessing tokens is no way
-/// around the limit.
+/// Checks access and counts the request. Refused requests are counted too, so that guessing tokens is limited.
 struct Admission {
     caller: Result<Caller, ApiError>,
     standing: Option<Standing>,
@@ -192,7 +190,7 @@ async fn admit(app: &App, access: Access, parts: &Parts, body: Body) -> (Admissi
         Err(why) => (Caller::anonymous(ip), Some(ApiError::unproved(&why))),
     };
     let standing = match access {
-        // Looking at one's limit does not use it up.
+        // Reading the rate limit does not count.
         Access::Uncounted => app.api.standing(&caller),
         _ => app.api.charge(&caller),
     };
@@ -219,7 +217,7 @@ fn judge(access: Access, caller: &Caller) -> Result<(), ApiError> {
     }
 }
 
-/// The caller, as the guard let them in.
+/// The caller that the guard admitted.
 #[derive(Clone)]
 pub(super) struct Who(pub Caller);
 

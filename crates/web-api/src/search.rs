@@ -42,7 +42,7 @@ pub(super) async fn issues(
     query: Query,
     paged: Paged,
 ) -> Result<Response, ApiError> {
-    // Orders that are not known here are no order, as for repositories.
+    // Unknown orders are ignored, as in the search for repositories.
     let order = (query.get("sort").and_then(|sort| sort.parse().ok()), ascending(&query, "order")?);
     let found = issues::search::search(&app.forge, &caller, text(&query)?, order, paged.page()).await?;
     let items =

@@ -1,4 +1,4 @@
-//! Segments of a route's path. A segment that cannot be parsed names nothing that exists.
+//! Segments of a route's path. A segment that cannot be parsed causes 404.
 
 use super::error::ApiError;
 use axum::extract::{FromRequestParts, MatchedPath, OriginalUri, Path};
@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-/// The variable segments of the path, decoded. A number that is none, or bytes that are no text, are a plain 404.
+/// The variable segments of the path, decoded. Invalid numbers and invalid UTF-8 cause 404.
 pub(super) struct Segments<T>(pub T);
 
 /// `/repos/{owner}/{repo}/…`
@@ -29,17 +29,17 @@ where
     }
 }
 
-/// `/repos/{owner}/{repo}/…/{*tail}`: the repository, and everything behind the fixed part as bytes. Names of refs have
-/// slashes in them, which some clients encode and some do not, and paths need not be text.
+/// `/repos/{owner}/{repo}/…/{*tail}`: the repository, and the rest of the path as bytes. Some clients encode the
+/// slashes of ref names and some do not; file paths need not be UTF-8.
 pub(super) struct Tail {
-    /// Owner and name, as they came.
+    /// Owner and name, as requested.
     pub slug: (String, String),
     /// The rest of the path; may be empty.
     pub rest: Vec<u8>,
 }
 
 impl Tail {
-    /// The rest of the path as text; no ref has a name that is not UTF-8.
+    /// The rest of the path as text. Ref names are UTF-8, so other bytes cause 404.
     pub(super) fn text(&self) -> Result<&str, ApiError> {
         std::str::from_utf8(&self.rest).map_err(|_| ApiError::not_found())
     }
@@ -73,7 +73,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Tail {
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// A parameter that is there and not empty, the first of that name.
+    /// The first non-empty parameter with a name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         found.filter(|value| !value.is_empty())

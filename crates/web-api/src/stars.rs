@@ -1,4 +1,4 @@
-//! Stars: of a repository, and of a person.
+//! Stars of a repository and of a user.
 
 use super::error::ApiError;
 use super::media::Media;
@@ -67,8 +67,8 @@ pub(super) async fn stargazers(
     Ok(paged.answer(&app, &items, repo.star_count))
 }
 
-/// In which order: `sort` is `created` (when it was starred) or `updated`, `direction` is `desc` or `asc`. `None` for the
-/// order that the list has anyway; what is no order counts as not given, as at GitHub.
+/// Order of the list: `sort` is `created` (time of the star) or `updated`, `direction` is `desc` or `asc`. `None` for
+/// the default order. Unknown values are ignored, as on GitHub.
 fn order(query: &Query) -> Option<StarOrder> {
     match (query.get("sort"), query.get("direction")) {
         (Some("updated"), _) => Some(StarOrder::Updated),

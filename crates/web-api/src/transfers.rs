@@ -1,4 +1,4 @@
-//! Offers to hand a repository over, and the answers to them.
+//! Transfer offers, and the answers to them.
 
 use super::error::ApiError;
 use super::input::Input;
@@ -19,12 +19,12 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// To whom a repository is offered.
+/// Recipient of a transfer offer.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TransferRequest)]
 pub(super) struct Offer {
     new_owner: String,
-    /// A repository keeps its name when it is handed over, so there is no other one to give.
+    /// Must be absent or the current name: a transfer keeps the name of the repository.
     new_name: Option<String>,
 }
 

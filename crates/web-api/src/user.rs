@@ -18,7 +18,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// The account of that name or key; what can be neither belongs to nobody.
+/// The account with a name or nostr key; 404 for other texts.
 pub(super) async fn named(app: &App, name: &str) -> Result<User, ApiError> {
     let found = match name.parse::<UserName>() {
         Ok(name) => accounts::find(&app.forge, &name).await?,
@@ -27,7 +27,7 @@ pub(super) async fn named(app: &App, name: &str) -> Result<User, ApiError> {
     found.ok_or_else(ApiError::not_found)
 }
 
-/// The caller's own account. The guard let in only those who have one.
+/// The caller's own account. The route guard admits only accounts.
 pub(super) async fn own(app: &App, caller: &Caller) -> Result<User, ApiError> {
     let id = caller.user_id().ok_or_else(ApiError::login_required)?;
     accounts::by_id(&app.forge, id).await?.ok_or_else(ApiError::not_found)
@@ -81,7 +81,7 @@ pub(super) async fn edit(
     me(State(app), Who(caller)).await
 }
 
-/// Addresses are changed on the pages only: a token that went astray must not be enough to take an account over.
+/// E-mail addresses cannot be changed over the API: a leaked token must not be enough to take over an account.
 pub(super) async fn emails(State(app): State<App>, Who(caller): Who, paged: Paged) -> Result<Response, ApiError> {
     let user = own(&app, &caller).await?;
     let all = emails::of_user(&app.forge, user.id).await?;

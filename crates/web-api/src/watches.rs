@@ -20,7 +20,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// The caller's watch level; 404 if they chose none: then they are notified of threads in which they take part.
+/// The caller's watch level. 404 if they have not chosen one; the level is then `participating`.
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,

@@ -1,4 +1,4 @@
-//! The REST API, for people.
+//! The documentation page of the REST API.
 
 use super::frame::Frame;
 use super::respond;

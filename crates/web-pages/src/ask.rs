@@ -1,5 +1,5 @@
-//! The page that lists the consequences of an action before it is done. It works without a script: a link leads to the
-//! question, the question's form does it, and both the form and "Cancel" lead back to where the link was.
+//! Confirmation page that lists the consequences of an action. It needs no script: a link opens the question, its form
+//! performs the action, and the form and "Cancel" lead back to the page of the link.
 //!
 //! The question is shown among the settings (`settings::ask`), in the administration (`admin::ask`), among a repository's
 //! settings (`repo/settings/ask.rs`) and on its other pages (`repo/issues/ask.rs`); the macro `question` draws it in all.
@@ -8,22 +8,21 @@
 #[derive(Default)]
 pub(crate) struct Question {
     pub title: String,
-    /// The thing in question, as it is called or as it begins; empty if the title says it.
+    /// Name or first characters of the object; empty if the title names it.
     pub about: String,
     pub consequences: Vec<String>,
-    /// The address that takes the answer.
+    /// URL of the form.
     pub action: String,
     pub button: String,
-    /// Where "Cancel" leads.
     pub back: String,
     pub fields: Vec<Field>,
     pub hidden: Vec<(&'static str, String)>,
-    /// Whether the answer needs the password of the person who is logged in.
+    /// Whether the form asks for the visitor's password.
     pub password: bool,
     pub harm: Harm,
 }
 
-/// How the question looks.
+/// Severity, which decides the look of the question.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) enum Harm {
     #[default]
@@ -37,7 +36,7 @@ impl Question {
     }
 }
 
-/// A text that has to be typed.
+/// A field that the visitor must fill in.
 pub(crate) struct Field {
     pub name: &'static str,
     pub label: String,
@@ -45,7 +44,7 @@ pub(crate) struct Field {
     pub typed: String,
 }
 
-/// Consequences that are the same each time.
+/// Consequences with fixed texts.
 pub(crate) fn lines<const N: usize>(lines: [&str; N]) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
 }

@@ -1,4 +1,5 @@
-//! The stylesheet, the script and the icon. Their addresses carry a hash of their content, so browsers may keep them.
+//! The stylesheet, the script and the icon. Their URLs contain a hash of their content, so browsers may cache them
+//! forever.
 
 use super::path::PagePath;
 use super::problem::Problem;
@@ -43,22 +44,19 @@ static NAMES: LazyLock<[String; 3]> = LazyLock::new(|| {
     })
 });
 
-/// The stylesheet's address.
 pub(crate) fn css() -> &'static str {
     &NAMES[0]
 }
 
-/// The script's address.
 pub(crate) fn js() -> &'static str {
     &NAMES[1]
 }
 
-/// The icon's address.
 pub(crate) fn icon() -> &'static str {
     &NAMES[2]
 }
 
-/// Serves one of them.
+/// Serves an asset.
 pub(super) async fn serve(page_path: PagePath) -> Response {
     let asked = format!("/assets/{}", page_path.segment(1));
     let Some(at) = NAMES.iter().position(|name| *name == asked) else { return Problem::not_found().into_response() };

@@ -1,4 +1,4 @@
-//! Layers around every page: the visitor, security headers, and the look of errors.
+//! Layers around every page: the visitor, security headers, and error pages.
 
 use super::frame::Frame;
 use super::notifications::UNSUBSCRIBE;
@@ -12,17 +12,17 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-/// Nothing runs, loads or frames but what we serve; pictures may come from elsewhere by https, because READMEs show
-/// badges. Nothing inline, so a hole in the sanitiser still runs nothing.
+/// Allows scripts and styles of this site only, and no inline ones, so that a defect of the sanitiser runs no script.
+/// Pictures may come from any https origin, because READMEs show badges.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; \
     font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Dresses a page.
+/// Wraps a page in the layers.
 pub(super) async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
     dressed(&app, request, |request| next.run(request)).await
 }
 
-/// The page for an address that leads nowhere.
+/// The page for unknown URLs.
 pub(crate) async fn nowhere(app: App, request: Request) -> Response {
     dressed(&app, request, |_| async { Problem::not_found().into_response() }).await
 }
@@ -40,7 +40,7 @@ where
         }
     };
     let reads = matches!(parts.method, Method::GET | Method::HEAD);
-    // Mail programs send that form from wherever they are, and its address is the proof that they may.
+    // Mail programs send the unsubscribe form without an origin or token; the secret in the URL authorises it.
     let by_mail = parts.uri.path().starts_with(UNSUBSCRIBE);
     let ours = reads || by_mail || same_origin(&parts.headers, &app.forge.settings().public_url);
     parts.extensions.insert(visitor.clone());
@@ -55,7 +55,7 @@ where
             false => problem.page(&frame),
         };
     }
-    // A cookie that the page itself sets is newer.
+    // A cookie that the page itself sets takes precedence.
     if !response.headers().contains_key(header::SET_COOKIE) {
         let cookies = [visitor.form_cookie(app), visitor.prolonged_cookie(app)].into_iter().flatten();
         for cookie in cookies.filter_map(|cookie| HeaderValue::from_str(&cookie).ok()) {
@@ -66,8 +66,8 @@ where
     response
 }
 
-/// Whether a form comes from one of our own pages. Browsers say so themselves; those that say nothing are judged by the
-/// form's token alone.
+/// Whether a form was sent from a page of this site, by `Sec-Fetch-Site` or `Origin`. Without these headers only the
+/// form's token is checked.
 fn same_origin(headers: &HeaderMap, public_url: &str) -> bool {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
@@ -88,7 +88,7 @@ fn protect(headers: &mut HeaderMap) {
     default(header::REFERRER_POLICY, "same-origin");
     default(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
     default(HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()");
-    // A page shows what its visitor may see now: nobody keeps it for another.
+    // A page depends on its visitor's permissions, so shared caches must not store it.
     default(header::CACHE_CONTROL, "private, no-cache");
     default(header::VARY, "Cookie");
 }

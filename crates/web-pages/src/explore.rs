@@ -65,7 +65,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
     Ok(respond::html(status, &ExplorePage { frame, tab, query, topic, sort, sorts, found, errors, repos, links }))
 }
 
-/// The repositories that the visitor may read, those that changed last first.
+/// Repositories that the visitor may read, latest change first.
 pub(super) async fn latest(app: &App, visitor: &Visitor, page: Page) -> Result<Vec<Repo>, Problem> {
     match search(app, visitor, "", "", Sort::Updated, page).await {
         Ok((repos, _)) => Ok(repos),

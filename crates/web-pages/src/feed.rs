@@ -1,4 +1,4 @@
-//! Feeds on pages and for feed readers: one list of sentences, shown in two ways.
+//! Feeds of events, as pages and as Atom.
 
 use super::frame::Frame;
 use super::links::Links;
@@ -20,12 +20,12 @@ use axum::response::{IntoResponse as _, Response};
 
 /// Sentences on one page.
 const PER_PAGE: usize = 30;
-/// Sentences in a feed for readers.
+/// Sentences in an Atom feed.
 const IN_ATOM: usize = 50;
-/// Repositories that are shown as popular.
+/// Repositories on the page of popular ones.
 const POPULAR: i64 = 25;
 
-/// A page of a feed, and where it goes on.
+/// A page of a feed, and the position of the next page.
 pub(super) async fn page(
     app: &App,
     caller: &Caller,
@@ -89,16 +89,16 @@ pub(super) async fn trending(
 #[template(path = "feed.xml")]
 struct AtomFeed {
     title: String,
-    /// The feed's own address.
+    /// URL of the Atom feed.
     own: String,
-    /// The page that shows the same.
+    /// URL of the page with the same content.
     page: String,
     base: String,
     updated: String,
     sentences: Vec<Sentence>,
 }
 
-/// A feed for readers. `page` is where people see the same, `own` where the reader gets it.
+/// An Atom feed. `page` is the URL of the page with the same content, `own` the URL of the feed.
 pub(super) async fn atom(
     app: &App,
     caller: &Caller,
@@ -127,7 +127,7 @@ pub(super) async fn atom(
     Ok(response)
 }
 
-/// One step of a sum in which order matters.
+/// One step of an order-dependent checksum.
 fn mix(sum: u64, seq: i64) -> u64 {
     (sum ^ seq.unsigned_abs()).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(17)
 }
@@ -143,7 +143,7 @@ pub(super) async fn explore_atom(
     atom(&app, &visitor.caller(), Feed::Public, title, at, headers.get(header::IF_NONE_MATCH)).await
 }
 
-/// `GET /home/atom`: for whoever is logged in, or comes with a token as feed readers do (any name, the token as password).
+/// `GET /home/atom`: for signed-in visitors, and for feed readers with a token (any name, the token as password).
 pub(super) async fn home_atom(
     State(app): State<App>,
     visitor: Visitor,

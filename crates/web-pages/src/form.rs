@@ -1,4 +1,4 @@
-//! Forms. Reading one proves that it is ours: no handler can forget to.
+//! Forms. The extractor checks the CSRF token, so no handler can omit the check.
 
 use super::accounts::nostr;
 use super::problem::Problem;
@@ -10,7 +10,7 @@ use http_body_util::LengthLimitError;
 use std::error::Error as _;
 use std::time::Duration;
 
-/// The field that every form carries.
+/// Name of the field with the CSRF token.
 pub(crate) const TOKEN_FIELD: &str = "_token";
 
 /// Largest form of a visitor who is signed in: keys, descriptions and the like.
@@ -20,10 +20,10 @@ const LARGEST: usize = 256 * 1024;
 /// connection.
 const LARGEST_OF_STRANGERS: usize = 16 * 1024;
 
-/// A form that small needs no longer to arrive.
+/// Time to receive a form.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The fields of a form that was sent.
+/// The fields of a submitted form.
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
@@ -38,12 +38,12 @@ impl Form {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Which row the form is about; what is no number is no row.
+    /// Id of the row that the form is about; 404 if it is not a number.
     pub(crate) fn id(&self) -> Result<i64, Problem> {
         self.text("id").parse().map_err(|_| Problem::not_found())
     }
 
-    /// Every field with its value, as they came.
+    /// All fields with their values, in order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &(String, String)> {
         self.0.iter()
     }
@@ -53,13 +53,13 @@ impl Form {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    /// Every value of a field that may be there several times.
+    /// All values of a repeated field.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// The last segments of forms that make room, take something away or let someone in who does so.
+/// Last path segments of forms that free space, delete or revoke, or sign in someone who does.
 const WORK_ON_A_FULL_DISK: [&str; 19] = [
     "login",
     "code",
@@ -83,11 +83,11 @@ const WORK_ON_A_FULL_DISK: [&str; 19] = [
 ];
 
 fn works_on_a_full_disk(path: &str) -> bool {
-    // A key that has no account yet, and an account without an invitation, are refused further on.
+    // Sign-in is served too; new accounts for keys and sign-ups without an invitation are refused later.
     path == nostr::PATH || path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
 }
 
-/// Why a form could not be read.
+/// Error for a form that could not be read.
 fn unread(error: &axum::Error) -> Problem {
     match error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) {
         true => Problem::form_too_large(),

@@ -6,22 +6,21 @@ use crate::show::time::Now;
 use abide_forge::accounts::sign_up::SignUpMode;
 use abide_forge::notify::inbox::BADGE;
 
-/// Who is logged in, as far as the layout shows it.
+/// Account of the visitor, as the layout shows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Badge {
     /// Name in URLs.
     pub name: String,
-    /// Whether they have yet to pick a name.
+    /// Whether the account has no name yet.
     pub nameless: bool,
-    /// Whether they have a password to ask for.
     pub has_password: bool,
     pub site_admin: bool,
-    /// How much they have not read, as far as it is counted.
+    /// Unread notifications, counted up to a limit.
     pub unread: i64,
 }
 
 impl Badge {
-    /// The same as it is shown.
+    /// Number of unread notifications as text.
     pub(crate) fn waiting(&self) -> String {
         if self.unread < BADGE { self.unread.to_string() } else { format!("{}+", BADGE - 1) }
     }
@@ -34,7 +33,7 @@ pub(crate) struct Frame {
     pub badge: Option<Badge>,
     /// CSRF token of every form.
     pub token: String,
-    /// Where logging in leads back to.
+    /// URL that the sign-in returns to.
     pub here: String,
     /// Message about the last action, shown at the top.
     pub notice: Option<&'static str>,
@@ -56,7 +55,7 @@ impl Frame {
         let done = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "done");
         Self {
             title: title.into(),
-            // Every page of someone logged in has at least the form that logs out.
+            // Pages of signed-in visitors always have a form: the one that signs out.
             token: if badge.is_some() { visitor.form_token(app) } else { String::new() },
             badge,
             here: here.to_owned(),
@@ -66,18 +65,18 @@ impl Frame {
         }
     }
 
-    /// The same for a page with forms that strangers may send.
+    /// Layout of a page with forms for visitors who are not signed in.
     pub(crate) fn with_forms(app: &App, visitor: &Visitor, title: impl Into<String>) -> Self {
         Self { token: visitor.form_token(app), ..Self::new(app, visitor, title) }
     }
 
-    /// Where the log-in link leads: back here afterwards.
+    /// URL of the sign-in page, which returns here.
     pub(crate) fn login_link(&self) -> String {
         let next: String = form_urlencoded::byte_serialize(self.here.as_bytes()).collect();
         if self.here == "/" { "/login".into() } else { format!("/login?next={next}") }
     }
 
-    /// Whether there is a password to ask for.
+    /// Whether the visitor's account has a password.
     pub(crate) fn has_password(&self) -> bool {
         self.badge.as_ref().is_none_or(|badge| badge.has_password)
     }
@@ -88,7 +87,7 @@ impl Frame {
     }
 }
 
-/// The word for [`notice`] after a repository got a name: what its owner should know of the name, or else `plain`.
+/// Key of the [`notice`] after a repository got a name: a hint about the name, or else `plain`.
 pub(crate) fn named(replaced: bool, folded: bool, plain: &'static str) -> &'static str {
     match (replaced, folded) {
         (true, true) => "replaced-folded",
@@ -98,7 +97,7 @@ pub(crate) fn named(replaced: bool, folded: bool, plain: &'static str) -> &'stat
     }
 }
 
-/// Message of a redirect after a form. Only these texts are ever shown.
+/// Message after a form's redirect. The URL has only its key, so that links cannot put other texts on a page.
 fn notice(what: &str) -> Option<&'static str> {
     Some(match what {
         "saved" => "Saved.",

@@ -1,4 +1,4 @@
-//! The front page: what one keeps an eye on and one's own repositories, or what this place is.
+//! The front page: the visitor's feed and repositories, or a description of the site.
 
 use super::frame::Frame;
 use super::links::Links;
@@ -34,7 +34,7 @@ struct ReposPage {
     repos: Vec<Listed>,
     page: usize,
     links: Links,
-    /// How many repositories wait for the visitor to take them.
+    /// Open transfer offers to the visitor.
     offers: i64,
 }
 
@@ -45,15 +45,15 @@ struct HomePage {
     tab: &'static str,
     sentences: Vec<Sentence>,
     links: Links,
-    /// Some of the visitor's own, beside.
+    /// Some repositories of the visitor, for the sidebar.
     repos: Vec<Listed>,
     offers: i64,
 }
 
 const PER_PAGE: usize = 30;
-/// Repositories beside what happened.
+/// Repositories in the sidebar.
 const BESIDE: i64 = 10;
-/// So many are shown to strangers.
+/// Repositories on the front page of visitors who are not signed in.
 const RECENT: i64 = 10;
 
 /// `GET /`

@@ -1,15 +1,17 @@
-//! ROAD: pages for people, rendered here, whole without JavaScript.
+//! ROAD: HTML pages, rendered on the server and complete without JavaScript.
 //!
-//! * `visitor.rs`: who looks, from their cookie; `dress.rs`: what surrounds every page (headers, the face of errors).
-//! * `sign.rs`: forms that a nostr key signs. `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
-//! * `ask.rs`: the question before an action that a second click does not undo.
-//! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
-//! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
-//! * `transfers.rs`: offers of repositories, and answering them. `notifications.rs`: the inbox. `profile/`: someone's page.
-//! * `feed.rs`: what happened, on pages and for feed readers.
+//! * `visitor.rs`: the visitor of a page, by cookie; `dress.rs`: layers around every page (headers, error pages).
+//! * `sign.rs`: forms that a nostr key signs. `form.rs`: the only way to read a form; it checks the CSRF token.
+//!   `frame.rs`: data of the layout.
+//! * `ask.rs`: confirmation of an action that a second click does not undo.
+//! * `problem.rs`: error pages; the errors of all use cases are mapped there.
+//! * `accounts/`: sign-in and sign-up. `settings/`: the visitor's account. `admin/`: site administration. `member.rs`:
+//!   access to these.
+//! * `transfers.rs`: transfer offers. `notifications.rs`: the inbox. `profile/`: pages of a user.
+//! * `feed.rs`: feeds of events, as pages and as Atom.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
-//! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
+//! `crate::show` formats times, sizes, Markdown and source code.
 
 mod accounts;
 mod admin;
@@ -50,10 +52,11 @@ use axum::routing::{MethodRouter, get};
 
 pub(crate) use problem::Problem;
 
-/// A page's address, and what serves it.
+/// Path and handler of a page.
 pub(crate) type Route = (&'static str, MethodRouter<App>);
 
-/// The pages, dressed. `api_not_found` answers paths of the API that lead nowhere: programs get JSON, people a page.
+/// All pages with their layers. `api_not_found` answers unknown paths of the API with JSON; other unknown paths get a
+/// page.
 pub fn router(web: &abide_web::App, api_not_found: fn() -> Response) -> Router {
     let app = App::new(web.clone());
     let not_found = async move |State(app): State<App>, request: Request| {
@@ -68,7 +71,7 @@ pub fn router(web: &abide_web::App, api_not_found: fn() -> Response) -> Router {
     dressed.layer(from_fn(held::hold)).layer(from_fn(compress::compress)).fallback(not_found).with_state(app)
 }
 
-/// The path of every page, for tests that walk them.
+/// Paths of all pages, for tests that visit them.
 pub fn page_paths() -> Vec<&'static str> {
     routes().into_iter().map(|(path, _)| path).collect()
 }

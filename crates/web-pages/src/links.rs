@@ -1,9 +1,9 @@
-//! Pages of a list.
+//! Links between the pages of a list.
 
 use super::path::PagePath;
 use abide_forge::attention::SortKey;
 
-/// Links to the pages beside one.
+/// Links to the previous and next page.
 #[derive(Default)]
 pub(crate) struct Links {
     pub previous: Option<String>,
@@ -11,14 +11,14 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Links around page `page` of a list whose address is `path`.
+    /// Links around page `page` of the list at `path`.
     pub(crate) fn around(path: &str, page_path: &PagePath, page: usize, more: bool) -> Self {
         let to = |page: usize| with(path, page_path, "page", &page.to_string());
         Self { previous: (page > 1).then(|| to(page - 1)), next: more.then(|| to(page + 1)) }
     }
 
-    /// Links of a list that is read newest first, behind the row `before`. One row more than the `shown` ones means that
-    /// there are others, and is taken off; `to` is the address of what is behind a row, or of the beginning.
+    /// Links of a list that is read newest first from the row `before`. One row more than `shown` means that others
+    /// follow, and is removed; `to` returns the URL of the page after a row, or of the first page.
     pub(crate) fn behind<T>(
         rows: &mut Vec<T>,
         shown: usize,
@@ -32,7 +32,7 @@ impl Links {
         Self { previous: before.map(|_| to(None)), next }
     }
 
-    /// Links of a feed that continues after a position, if it does.
+    /// Links of a feed with an optional next position.
     pub(crate) fn feed(path: &str, page_path: &PagePath, next: Option<i64>) -> Self {
         Self {
             previous: page_path.query("before").map(|_| without(path, page_path)),
@@ -40,8 +40,8 @@ impl Links {
         }
     }
 
-    /// Links of a list that goes from an entry to older ones. One more than `shown` was loaded if there are any, and is
-    /// taken away.
+    /// Links of a list of which one row more than `shown` was loaded. That row means that older ones follow, and is
+    /// removed.
     pub(crate) fn older<E>(
         path: &str,
         page_path: &PagePath,
@@ -59,7 +59,7 @@ impl Links {
     }
 }
 
-/// The parameters of an address that do not say which part of a list is shown.
+/// Query parameters other than those that select a page.
 fn kept(page_path: &PagePath) -> form_urlencoded::Serializer<'static, String> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (key, value) in form_urlencoded::parse(page_path.raw_query().trim_start_matches('?').as_bytes()) {
@@ -74,7 +74,7 @@ fn with(path: &str, page_path: &PagePath, key: &str, value: &str) -> String {
     format!("{path}?{}", kept(page_path).append_pair(key, value).finish())
 }
 
-/// The beginning of the list.
+/// URL of the first page.
 fn without(path: &str, page_path: &PagePath) -> String {
     let query = kept(page_path).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }

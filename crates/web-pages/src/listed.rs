@@ -1,4 +1,4 @@
-//! Repositories as lists show them, each with the visitor's star and what they watch.
+//! Repositories in lists, with the visitor's star and watch level.
 
 use super::visitor::Visitor;
 use crate::App;
@@ -12,12 +12,11 @@ pub(crate) struct Listed {
     pub repo: Repo,
     /// Whether the visitor stars it.
     pub starred: bool,
-    /// The visitor's watch level.
     pub level: WatchLevel,
 }
 
 impl Listed {
-    /// A page of them, in the order given.
+    /// Loads stars and watch levels for a page of repositories, keeping their order.
     pub(crate) async fn all(app: &App, visitor: &Visitor, repos: Vec<Repo>) -> Result<Vec<Self>, Fault> {
         let ids: Vec<_> = repos.iter().map(|repo| repo.id).collect();
         let caller = visitor.caller();
@@ -40,7 +39,7 @@ impl Listed {
     }
 }
 
-/// A level in a word, as buttons show it.
+/// Label of a watch level on buttons.
 pub(crate) fn label(level: &WatchLevel) -> &'static str {
     match level {
         WatchLevel::All => "Watching",

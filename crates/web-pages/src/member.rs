@@ -1,4 +1,4 @@
-//! Pages that are only for some: those who are logged in, and those who administer the site.
+//! Extractors for pages of signed-in visitors and of site admins.
 
 use super::frame::Frame;
 use super::problem::Problem;
@@ -12,7 +12,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 
-/// Someone who is logged in. Others are sent to log in, and come back afterwards.
+/// A signed-in visitor. Others are redirected to the sign-in page, which returns here.
 pub(crate) struct Member {
     pub visitor: Visitor,
     pub viewer: Viewer,
@@ -26,7 +26,7 @@ impl FromRequestParts<App> for Member {
         if let Some(viewer) = visitor.viewer().cloned() {
             return Ok(Self { visitor, viewer });
         }
-        // The target of a form is no page to return to.
+        // The URL of a form is not a page to return to.
         let to = match parts.method {
             Method::GET | Method::HEAD => Frame::new(app, &visitor, "").login_link(),
             _ => "/login".to_owned(),
@@ -35,7 +35,7 @@ impl FromRequestParts<App> for Member {
     }
 }
 
-/// Someone who administers the site. To others these pages do not exist.
+/// A site admin. Others get 404.
 pub(crate) struct Admin {
     pub visitor: Visitor,
     pub viewer: Viewer,

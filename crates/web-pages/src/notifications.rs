@@ -1,4 +1,4 @@
-//! The inbox: notifications, marking and muting them, and the link in mails that ends a thread.
+//! The inbox: notifications, marking and muting them, and the unsubscribe link of mails.
 
 use super::Route;
 use super::form::Form;
@@ -21,7 +21,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 
-/// Below it nobody has to log in or to have been shown a form: the address itself proves whom it was sent to.
+/// Paths below it need neither a sign-in nor a form token: the secret in the URL identifies the recipient of the mail.
 pub(super) const UNSUBSCRIBE: &str = "/notifications/unsubscribe/";
 
 const PER_PAGE: usize = 50;
@@ -57,7 +57,7 @@ struct Row {
     slug: String,
     why: &'static str,
     unread: bool,
-    /// Where the thread can be read; what happened to a repository is opened by a button.
+    /// URL of the thread. Notifications about a repository have none: a button opens them.
     link: Option<String>,
 }
 
@@ -78,9 +78,9 @@ struct InboxPage {
     waiting: Vec<Waiting>,
     all: bool,
     repo: Option<RepoId>,
-    /// Later notifications are not marked with the rest.
+    /// Time of the page, in microseconds: "Mark all as read" leaves later notifications unread.
     until: i64,
-    /// Where the forms lead back to.
+    /// URL that the forms return to.
     back: String,
     links: Links,
 }
@@ -124,7 +124,7 @@ async fn show(State(app): State<App>, member: Member, page_path: PagePath) -> Re
     Ok(respond::page(&InboxPage { frame, rows, waiting, all, repo, until, back, links }))
 }
 
-/// Where a form was on: an inbox with its filter, nothing else.
+/// URL of the inbox with the filter of the form's page; other URLs are not accepted.
 fn back(form: &Form) -> String {
     let asked = form.text("back");
     let query = asked.strip_prefix("/notifications?").unwrap_or_default();
@@ -134,7 +134,7 @@ fn back(form: &Form) -> String {
     path_of(&Filter { all: find("all").is_some(), repo, ..Filter::default() })
 }
 
-/// `POST /notifications`: everything that the page showed is read.
+/// `POST /notifications`: marks everything that the page could show as read.
 async fn mark_all(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     let until = form.text("until").parse().ok().map(Timestamp::from_micros);
     let repo = form.filled("repo").and_then(|text| text.parse().ok());
@@ -146,11 +146,12 @@ async fn found(app: &App, member: &Member, page_path: &PagePath) -> Result<Item,
     inbox::show(&app.forge, &member.viewer.caller, page_path.segment(1)).await
 }
 
-/// `POST /notifications/{id}/open`: reads it where it happened.
+/// `POST /notifications/{id}/open`: marks the notification as read and redirects to its subject.
 async fn open(State(app): State<App>, member: Member, page_path: PagePath, _: Form) -> Result<Response, Problem> {
     let item = found(&app, &member, &page_path).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Read).await?;
-    // A repository has one thread: its last news may be older than the offer, and the offer waits for an answer.
+    // All changes of a repository share one thread. An open offer takes precedence over the latest change, because it
+    // needs an answer.
     let offer = match item.subject {
         Subject::Repo => transfer::pending_with(&app.forge, &member.viewer.caller, item.repo.id).await?,
         Subject::Issue | Subject::NostrThread => None,
@@ -214,7 +215,7 @@ fn no_link_of_ours() -> Problem {
     Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
-/// `GET /notifications/unsubscribe/{token}`: only shows what the button does.
+/// `GET /notifications/unsubscribe/{token}`: asks only, because programs follow links in mails.
 async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Result<Response, Problem> {
     let token = page_path.segment(2).to_owned();
     match unsubscribe::is_good(&app.forge, &token).await? {

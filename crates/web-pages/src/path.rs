@@ -1,5 +1,4 @@
-//! Segments of a page's path. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
-//! need not be text.
+//! Segments of a page's path, from the raw path: names are ASCII, and file paths need not be UTF-8.
 
 use super::problem::Problem;
 use abide_core::Timestamp;
@@ -10,7 +9,7 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use std::convert::Infallible;
 
-/// The segments of the address, still percent-encoded.
+/// The path segments, percent-encoded.
 #[derive(Debug, Clone)]
 pub(crate) struct PagePath {
     segments: Vec<String>,
@@ -19,7 +18,7 @@ pub(crate) struct PagePath {
 }
 
 impl PagePath {
-    /// Whether someone only looks, and sends nothing.
+    /// Whether the request only reads.
     pub(crate) fn reads(&self) -> bool {
         self.reads
     }
@@ -34,13 +33,13 @@ impl PagePath {
         percent_decode_str(self.segment(index)).decode_utf8().ok().map(|text| text.into_owned())
     }
 
-    /// Everything from a segment on, decoded to bytes.
+    /// The rest of the path from a segment on, decoded to bytes.
     pub(crate) fn rest(&self, from: usize) -> Vec<u8> {
         let rest = self.segments.get(from..).unwrap_or_default().join("/");
         percent_decode_str(&rest).collect()
     }
 
-    /// Everything from a segment on, as it came.
+    /// The rest of the path from a segment on, percent-encoded.
     pub(crate) fn raw_rest(&self, from: usize) -> String {
         self.segments.get(from..).unwrap_or_default().join("/")
     }
@@ -50,22 +49,23 @@ impl PagePath {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
-    /// A parameter of the query; empty if it is not there.
+    /// A parameter of the query; empty if absent.
     pub(crate) fn query_text(&self, name: &str) -> String {
         self.query(name).unwrap_or_default()
     }
 
-    /// Which row the address is about; what is no number is no row.
+    /// Id in the query; 404 if it is not a number.
     pub(crate) fn id(&self) -> Result<i64, Problem> {
         self.query_text("id").parse().map_err(|_| Problem::not_found())
     }
 
-    /// The number of the page that is asked for, from one.
+    /// The requested page number, from one.
     pub(crate) fn page(&self) -> usize {
         self.query("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, 1_000_000)
     }
 
-    /// The entry behind which a list is to go on, as `Links::older` writes it; its top if there is none.
+    /// Sort key of the entry after which the list continues, as `Links::older` writes it; the top of the list by
+    /// default.
     pub(crate) fn behind(&self) -> SortKey {
         let asked = self.query("before");
         let key = asked

@@ -1,4 +1,4 @@
-//! Answers of pages.
+//! Responses of pages.
 
 use askama::Template;
 use axum::body::Body;
@@ -22,36 +22,36 @@ pub(crate) fn html(status: StatusCode, template: &impl Template) -> Response {
     }
 }
 
-/// A page, all well.
+/// A page with status 200.
 pub(crate) fn page(template: &impl Template) -> Response {
     html(StatusCode::OK, template)
 }
 
-/// A page with a secret that is shown this once: no cache keeps it, the browser's neither.
+/// A page that shows a secret once: neither proxies nor the browser may store it.
 pub(crate) fn secret(template: &impl Template) -> Response {
     let mut response = page(template);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// A form shown again with what is wrong about it.
+/// A form with its errors, with status 400.
 pub(crate) fn form_again(template: &impl Template) -> Response {
     html(StatusCode::BAD_REQUEST, template)
 }
 
-/// After a form: the browser gets another page, so that reloading it sends nothing twice.
+/// Redirect after a form, so that reloading does not send it again.
 pub(crate) fn see_other(to: &str) -> Response {
     redirect(StatusCode::SEE_OTHER, to)
 }
 
-/// The page has another address now. Not to be remembered: the old name may be given to another repository.
+/// Redirect that is not cached, because the old name can be given to another repository.
 pub(crate) fn moved(to: &str) -> Response {
     let mut response = redirect(StatusCode::MOVED_PERMANENTLY, to);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
-/// The form has another URL now: the browser sends it there again, unchanged.
+/// Redirect of a form: the browser sends it again to the new URL.
 pub(crate) fn resend(to: &str) -> Response {
     let mut response = redirect(StatusCode::TEMPORARY_REDIRECT, to);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -60,13 +60,13 @@ pub(crate) fn resend(to: &str) -> Response {
 
 fn redirect(status: StatusCode, to: &str) -> Response {
     let mut response = status.into_response();
-    // Anything that cannot stand in a header cannot be an address of ours.
+    // A text that is invalid in a header cannot be a URL of this site.
     let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, location);
     response
 }
 
-/// Where a login may lead: to a page of ours and nowhere else.
+/// Target of the redirect after sign-in: only paths of this site are accepted.
 pub(crate) fn safe_next(next: Option<&str>) -> &str {
     match next {
         Some(next) if is_local(next) => next,
@@ -74,7 +74,7 @@ pub(crate) fn safe_next(next: Option<&str>) -> &str {
     }
 }
 
-/// One slash at the start and no other character that a browser takes for one.
+/// One slash at the start, and no characters that browsers treat as another slash.
 fn is_local(next: &str) -> bool {
     let mut bytes = next.bytes();
     bytes.next() == Some(b'/')

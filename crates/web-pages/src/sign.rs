@@ -1,4 +1,4 @@
-//! Forms that a nostr key signs: what they carry, and what comes back.
+//! Forms that a nostr key signs: the event to sign, and the signed event.
 
 use super::form::Form;
 use super::visitor::Visitor;
@@ -7,7 +7,7 @@ use abide_forge::accounts::nostr::{self, Answer};
 
 /// Event that a form asks a key to sign.
 pub(crate) struct Sign {
-    /// Where the form goes, as the signature names it.
+    /// URL of the form, which the signature contains.
     pub url: String,
     pub challenge: String,
 }

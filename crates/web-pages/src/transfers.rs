@@ -1,4 +1,4 @@
-//! Offers to hand a repository over: what is offered to someone and by them, and answering it.
+//! Transfer offers: received and sent ones, and the answers.
 //!
 //! The recipient sees the repository before they accept, also if they could not read it otherwise. Once an
 //! offer has ended, the page shows only its result.
@@ -56,21 +56,21 @@ struct OfferPage {
     card: Card,
 }
 
-/// An offer, for one who may see it.
+/// A transfer offer.
 struct Card {
     id: i64,
     /// Name of the repository, now or when it was offered.
     slug: String,
-    /// Where it will be.
+    /// Name after the transfer.
     becomes: String,
-    /// Whether the visitor could also look into it.
+    /// Whether the visitor may read the repository.
     readable: bool,
     from: String,
     to: String,
-    /// Whether the visitor is to answer it.
+    /// Whether the visitor is the recipient.
     to_me: bool,
     waits: bool,
-    /// How it ended, if it has.
+    /// Result of an ended offer, or empty.
     ended: &'static str,
     ended_at: Option<Timestamp>,
     expires_at: Timestamp,

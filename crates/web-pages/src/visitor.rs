@@ -1,4 +1,4 @@
-//! Who looks at a page. The session's cookie opens pages only: git and the API take tokens.
+//! The visitor of a page. Session cookies are valid for pages only; git and the API need tokens.
 
 use crate::App;
 use abide_forge::accounts::User;
@@ -21,16 +21,16 @@ struct Inner {
     viewer: Option<Viewer>,
     ip: Option<IpAddr>,
     agent: String,
-    /// Key that forms are bound to: the session's cookie, or one that has no other use.
+    /// Key that CSRF tokens are derived from: the session cookie, or a separate cookie without a session.
     form_key: String,
-    /// Whether that cookie must be set because this visitor had none.
+    /// Whether that cookie is new and must be set.
     fresh: bool,
     wants_forms: AtomicBool,
     path_and_query: String,
     unread: AtomicI64,
 }
 
-/// Names of our cookies. With https they carry the prefix that binds them to this host and to encryption.
+/// Names of the cookies. With https they have the prefix `__Host-`, which binds them to this host and to https.
 pub(crate) struct Cookies {
     secure: bool,
 }
@@ -48,28 +48,28 @@ impl Cookies {
         if self.secure { "__Host-abide-form" } else { "abide-form" }
     }
 
-    /// A header that sets the session's cookie for as long as an unused session lasts.
+    /// `Set-Cookie` of the session, for the lifetime of an unused session.
     pub(crate) fn new_session(&self, app: &App, value: &str) -> String {
         self.set(self.session(), value, app.forge.settings().session.ttl.as_secs())
     }
 
-    /// A header that removes the session's cookie.
+    /// `Set-Cookie` that removes the session.
     pub(crate) fn no_session(&self) -> String {
         self.set(self.session(), "", 0)
     }
 
-    /// A header that sets a cookie for so many seconds; none removes it.
+    /// `Set-Cookie` with a lifetime in seconds; 0 removes the cookie.
     fn set(&self, name: &str, value: &str, seconds: u64) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
     }
 }
 
-/// How long the cookie that forms of strangers are bound to lives.
+/// Lifetime of the form cookie of visitors who are not signed in.
 const FORM_COOKIE_SECONDS: u64 = 86_400;
 
 impl Visitor {
-    /// Finds out who comes.
+    /// Identifies the visitor.
     pub(crate) async fn of(app: &App, parts: &Parts) -> Result<Self, Fault> {
         let ip = parts.extensions.get::<Peer>().map(|peer| peer.0);
         let cookies = Cookies::of(app);
@@ -108,32 +108,32 @@ impl Visitor {
         self.viewer().map(|viewer| &viewer.user)
     }
 
-    /// The visitor as someone who asks for things.
+    /// The visitor as the caller of use cases.
     pub(crate) fn caller(&self) -> Caller {
         self.viewer().map_or_else(|| Caller::anonymous(self.0.ip), |viewer| viewer.caller.clone())
     }
 
-    /// Where they come from.
+    /// IP address of the visitor.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.0.ip
     }
 
-    /// Their browser's name for itself, shortened.
+    /// User agent, shortened.
     pub(crate) fn agent(&self) -> &str {
         &self.0.agent
     }
 
-    /// The address they asked for.
+    /// Path and query of the request.
     pub(crate) fn path_and_query(&self) -> &str {
         &self.0.path_and_query
     }
 
-    /// How much they have not read, as far as it is counted.
+    /// Unread notifications, counted up to a limit.
     pub(crate) fn unread(&self) -> i64 {
         self.0.unread.load(Ordering::Relaxed)
     }
 
-    /// They are reading one of those now.
+    /// Subtracts the notification that this page marks as read.
     pub(crate) fn reads_one(&self) {
         self.0.unread.fetch_sub(1, Ordering::Relaxed);
     }
@@ -144,44 +144,44 @@ impl Visitor {
         sessions::csrf_token(&app.forge, &self.0.form_key)
     }
 
-    /// Value that only this browser sends: a challenge that is bound to it cannot be answered from elsewhere.
+    /// Value that only this browser sends; challenges are bound to it, so other browsers cannot answer them.
     pub(crate) fn bound(&self) -> &str {
         self.0.wants_forms.store(true, Ordering::Relaxed);
         &self.0.form_key
     }
 
-    /// Whether a form that was sent is one of ours, made for this visitor.
+    /// Whether a form token was issued to this visitor.
     pub(crate) fn owns_form(&self, app: &App, token: &str) -> bool {
         !self.0.fresh && sessions::csrf_matches(&app.forge, &self.0.form_key, token)
     }
 
-    /// The cookie that makes forms of someone who is not logged in work, if this page needs it.
+    /// `Set-Cookie` of the form cookie, if the page has forms and the visitor is not signed in.
     pub(crate) fn form_cookie(&self, app: &App) -> Option<String> {
         let needed = self.0.fresh && self.0.wants_forms.load(Ordering::Relaxed);
         let cookies = Cookies::of(app);
         needed.then(|| cookies.set(cookies.form(), &self.0.form_key, FORM_COOKIE_SECONDS))
     }
 
-    /// The session's cookie again, if this use made the session last longer.
+    /// `Set-Cookie` of the session, if this request extended it.
     pub(crate) fn prolonged_cookie(&self, app: &App) -> Option<String> {
         let cookies = Cookies::of(app);
-        // The form's key of someone logged in is their session's cookie.
+        // The form key of a signed-in visitor is the session cookie.
         let prolonged = self.viewer().is_some_and(|viewer| viewer.prolonged);
         prolonged.then(|| cookies.new_session(app, &self.0.form_key))
     }
 
-    /// The session's cookie as it came.
+    /// Value of the session cookie in the request.
     pub(crate) fn session_cookie(app: &App, headers: &HeaderMap) -> Option<String> {
         cookie(headers, Cookies::of(app).session())
     }
 }
 
-/// Whether the answer has a header with the number of unread notifications: forms lead to other pages, and assets have none.
+/// Whether the response shows the number of unread notifications: form requests redirect, and assets have no layout.
 fn shows_a_page(parts: &Parts) -> bool {
     matches!(parts.method, Method::GET | Method::HEAD) && !parts.uri.path().starts_with("/assets/")
 }
 
-/// The visitor that `dress` found.
+/// The visitor that `dress` identified.
 impl FromRequestParts<App> for Visitor {
     type Rejection = StatusCode;
 
@@ -194,7 +194,7 @@ pub(crate) fn found(extensions: &Extensions) -> Option<Visitor> {
     extensions.get::<Visitor>().cloned()
 }
 
-/// A cookie of that name. What is longer than any of ours is none.
+/// A cookie by name. Values longer than every cookie of this site are ignored.
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     const LONGEST: usize = 256;
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());

@@ -4,10 +4,9 @@ use abide_forge::Forge;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The use cases, the metrics and the end of the server.
+/// Use cases, metrics and the shutdown signal.
 #[derive(Clone)]
 pub struct App {
-    /// The use cases.
     pub forge: Forge,
     /// Renders the metrics in Prometheus' text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
@@ -16,12 +15,12 @@ pub struct App {
 }
 
 impl App {
-    /// Puts the parts together. `stop` comes when the server is to end.
+    /// `stop` is cancelled when the server shuts down.
     pub fn new(forge: Forge, metrics: Arc<dyn Fn() -> String + Send + Sync>, stop: CancellationToken) -> Self {
         Self { forge, metrics, stop }
     }
 
-    /// An address of ours, made absolute.
+    /// Absolute URL of a path of this site.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.forge.settings().public_url)
     }

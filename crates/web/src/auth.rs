@@ -1,4 +1,4 @@
-//! Who comes with which token. Passwords and cookies open neither git nor the API.
+//! Authentication by token. Git and the API accept neither passwords nor cookies.
 
 use crate::App;
 use crate::server::Peer;
@@ -18,26 +18,24 @@ use sha2::{Digest as _, Sha256};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// No signed request needs a larger body, or longer to arrive.
+/// Limits of a signed request: size of its body, and time to receive it.
 const MAX_BODY: usize = 1 << 20;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Result of checking a request's credentials.
 pub enum Credentials {
-    /// There were none.
     None(Caller),
-    /// They open nothing.
+    /// Invalid, revoked or expired.
     Bad,
-    /// They are someone's.
     Good(Caller),
 }
 
-/// Where the request comes from.
+/// IP address of the client.
 pub fn peer(extensions: &Extensions) -> Option<IpAddr> {
     extensions.get::<Peer>().map(|peer| peer.0)
 }
 
-/// Finds out who sent a request.
+/// Authenticates a request.
 pub async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>) -> Result<Credentials, Fault> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(Credentials::None(Caller::anonymous(ip))) };
     let Some(secret) = value.to_str().ok().and_then(secret) else { return Ok(Credentials::Bad) };
@@ -47,9 +45,8 @@ pub async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>) -> Res
     })
 }
 
-/// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if
-/// the key of an account did. Why a proof does
-/// not hold may be shown: its signer learns nothing about others.
+/// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if the key belongs to an
+/// account. The response may name the defect of a signature, because the signer learns nothing about others.
 pub async fn identify_signed(
     app: &App,
     parts: &Parts,

@@ -1,8 +1,8 @@
-//! Answers that are sent compressed, if the client takes that: pages, JSON, stylesheet and script. Never git's packs, streams
-//! of events, pictures or raw files, which have routes or kinds of their own.
+//! Compression of pages, JSON, stylesheet and script, if the client accepts gzip. Packs, event streams, pictures and
+//! raw files are not compressed; they have other routes or content types.
 //!
-//! Compressed answers reveal by their size whether something that an attacker put into them stands there twice. Tokens of
-//! forms are masked anew in every answer, and what shows a secret is not stored and not compressed.
+//! The size of a compressed response reveals whether text that an attacker put into it repeats a secret (BREACH). Form
+//! tokens are therefore masked anew in every response, and responses that show a secret are not compressed.
 
 use async_compression::Level;
 use async_compression::tokio::bufread::GzipEncoder;
@@ -16,14 +16,14 @@ use hyper::body::Body as _;
 use std::io;
 use tokio_util::io::{ReaderStream, StreamReader};
 
-/// Smaller answers fit into one packet as they are.
+/// Smaller responses fit into one packet uncompressed.
 const SMALLEST: u64 = 1024;
 
 /// Content types that compress well.
 const KINDS: [&str; 6] =
     ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml", "application/atom+xml"];
 
-/// Compresses an answer.
+/// Compresses a response.
 pub async fn compress(request: Request, next: Next) -> Response {
     let wanted = *request.method() != Method::HEAD && takes_gzip(request.headers());
     let mut response = next.run(request).await;
@@ -42,7 +42,7 @@ pub async fn compress(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::from_stream(ReaderStream::new(packed)))
 }
 
-/// A strong tag promises the same bytes, which two encodings are not.
+/// A strong `ETag` promises equal bytes, and compression changes the bytes.
 fn is_compressible(response: &Response) -> bool {
     let headers = response.headers();
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
@@ -56,7 +56,7 @@ fn is_compressible(response: &Response) -> bool {
         && !headers.contains_key(header::CONTENT_RANGE)
 }
 
-/// Whether a client takes gzip, by name or as anything else.
+/// Whether a client accepts gzip, by name or by `*`.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let mut any = false;

@@ -1,5 +1,5 @@
-//! Where a request really comes from. Behind a proxy every connection comes from the proxy; what it says about the
-//! client is believed only if the operator named it, because anyone can send that header.
+//! IP address of the client behind a proxy. `X-Forwarded-For` is read only from proxies in `server.trusted_proxies`,
+//! because any client can send that header.
 
 use crate::server::Peer;
 use abide_core::settings::value;
@@ -22,14 +22,14 @@ fn network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
-/// Puts the client in the place of a proxy that is trusted.
+/// Replaces the address of a trusted proxy by the address of its client.
 pub(crate) fn resolve(trusted: &[IpNet], request: &mut Request) {
     let Some(&Peer(peer)) = request.extensions().get::<Peer>() else { return };
     let client = client(trusted, peer, request.headers());
     request.extensions_mut().insert(Peer(client));
 }
 
-/// From the last hop back: the first address that is not one of our proxies is the client's.
+/// Reads the hops backwards; the first address that is not a trusted proxy is the client's.
 fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let ours = |address: IpAddr| trusted.iter().any(|network| network.contains(&address.to_canonical()));
     let mut client = peer;
@@ -38,14 +38,15 @@ fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !ours(client) {
             break;
         }
-        // A hop that cannot be parsed was not written by a trusted proxy: the hop before it is the last that can be believed.
+        // Trusted proxies write valid addresses, so an invalid hop and everything before it is forged.
         let Ok(address) = hop.trim().parse() else { break };
         client = address;
     }
     client
 }
 
-/// The address that the nearest proxy saw, trusted or not: `None` without the header, `Some(None)` if it is no address.
+/// Address that the nearest proxy reports, trusted or not: `None` without the header, `Some(None)` if it is not an
+/// address.
 pub(crate) fn last_hop(headers: &HeaderMap) -> Option<Option<IpAddr>> {
     let line = headers.get_all(FORWARDED_FOR).iter().next_back()?;
     let last = line.to_str().ok().and_then(|line| line.rsplit(',').next());

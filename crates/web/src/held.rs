@@ -1,5 +1,5 @@
-//! Memory of answers: how many one network may have made for it at once, and how many bytes of them may wait to be read by
-//! their clients. A client that asks often, or that asks for much and reads nothing, would otherwise fill the memory.
+//! Memory limits of responses: concurrent requests per network, and unread response bytes. Without them, a client that
+//! requests much and reads nothing would fill the memory.
 
 use crate::server::Peer;
 use abide_core::admission::{ByteBudget, Bytes as Taken, Network};
@@ -17,26 +17,26 @@ use std::sync::LazyLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Answers to reading requests of one network that are made at the same time. Browsers open six connections.
+/// Concurrent GET requests per network. Browsers open six connections.
 const AT_ONCE: usize = 8;
-/// How long a request waits until its network makes fewer others.
+/// Time that a request waits for a slot of its network.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Smaller answers are bounded by the number of connections.
+/// Smaller responses are not counted: the number of connections bounds them.
 const SMALL: u64 = 64 << 10;
-/// Bytes for one network. A single answer may be larger.
+/// Unread bytes per network. A single response may be larger.
 const EACH: u64 = 32 << 20;
-/// Bytes for all networks together.
+/// Unread bytes of all networks together.
 const ALL: u64 = 192 << 20;
-/// Bytes that the connection is given at once.
+/// Bytes per chunk.
 const PIECE: usize = 64 << 10;
 
 /// One for the process, because the memory is one.
 static MADE: LazyLock<NetworkQueues> = LazyLock::new(|| NetworkQueues::new(AT_ONCE));
 static HELD: LazyLock<ByteBudget<Network>> = LazyLock::new(|| ByteBudget::new(ALL, EACH));
 
-/// Makes an answer when its network has few others in the making, and counts it as held until its client has read it. Only
-/// reading requests wait: the body of another one arrives while its handler runs, and may do so slowly. Answers without a
-/// known size are streams, which hold little.
+/// Runs a request in a slot of its network, and counts the response until the client has read it. Only GET and HEAD
+/// wait for a slot: the body of other requests arrives while the handler runs, possibly slowly. Responses of unknown
+/// size are streams with small buffers and are not counted.
 pub async fn hold(request: Request, next: Next) -> Response {
     let ip = request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
     let network = Network::of(ip);
@@ -62,8 +62,7 @@ pub async fn hold(request: Request, next: Next) -> Response {
 /// The text for a network that has its share of unread answers.
 const UNREAD: &str = "Your IP address has too many unread responses. Read them, or try again later.\n";
 
-/// The body of an answer whose size is known before it is made: the bytes count while it is sent, and its pieces are made
-/// when the client takes them.
+/// A body of known size whose chunks are made when the client reads them. Its bytes are counted until it is sent.
 pub fn pieces(
     ip: Option<IpAddr>,
     size: u64,
@@ -77,7 +76,7 @@ pub fn pieces(
     Ok(Body::new(Pieces { pieces: Box::new(pieces), left: size, _taken: taken }))
 }
 
-/// A body that is made while it is sent.
+/// A body that is produced while it is sent.
 struct Pieces {
     pieces: Box<dyn Iterator<Item = Bytes> + Send>,
     left: u64,
@@ -109,7 +108,8 @@ fn busy(text: &'static str) -> Response {
     refused
 }
 
-/// A body in pieces: the connection asks for the next one when it has room, so the body lives as long as its bytes.
+/// A body in chunks. The connection asks for the next chunk when it has room, so the body is dropped after its last
+/// byte.
 struct Held {
     inner: Body,
     rest: Bytes,

@@ -16,10 +16,10 @@ use tracing::Instrument as _;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Browsers that were here once come by https from then on, for a year.
+/// `Strict-Transport-Security` for a year.
 const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Lays everything around the routes of a site at this address.
+/// Wraps the routes of a site in all layers.
 pub(crate) fn around(router: Router, public_url: &str) -> Router {
     let secure = public_url.starts_with("https://");
     let strict = move |request: Request, next: Next| async move {
@@ -32,8 +32,8 @@ pub(crate) fn around(router: Router, public_url: &str) -> Router {
     router.layer(from_fn(observe)).layer(from_fn(cors)).layer(from_fn(strict))
 }
 
-/// Nostr clients run in browsers on any site, so every answer may be read from anywhere. Credentials never are: cookies
-/// are not sent along without `Allow-Credentials`.
+/// Nostr clients run in browsers on any site, so scripts of all origins may read responses. Without
+/// `Access-Control-Allow-Credentials` browsers send no cookies with them.
 async fn cors(request: Request, next: Next) -> Response {
     let mut response = if request.method() == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
@@ -63,7 +63,7 @@ fn allow_everyone(headers: &mut HeaderMap) {
     );
 }
 
-/// Gives the request an id, logs how it ended, and turns a panic into a 500.
+/// Assigns a request id, writes the access log, and turns a panic into a 500.
 async fn observe(request: Request, next: Next) -> Response {
     let id = request_id();
     let method = request.method().clone();
@@ -89,7 +89,7 @@ async fn observe(request: Request, next: Next) -> Response {
     response
 }
 
-/// Unique in this process and, with its number, among processes of one machine.
+/// Unique among the processes of a machine, because it contains the process id.
 fn request_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{:x}-{:x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))

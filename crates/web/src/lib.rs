@@ -1,11 +1,11 @@
-//! ROAD: the HTTP server. Translates requests into use cases of `abide-forge`, and their answers back.
+//! ROAD: the HTTP server. It translates requests into use cases of `abide-forge`, and their results into responses.
 //!
-//! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers. `routes.rs`: which path leads where.
-//! * `git/`: smart HTTP. `relay/`: the WebSocket at `/`, and the relay's description of itself. `ops.rs`: health and metrics.
+//! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers. `routes.rs`: the routes.
+//! * `git/`: smart HTTP. `relay/`: the WebSocket at `/`, and the NIP-11 document. `ops.rs`: health and metrics.
 //! * [`auth`]: credentials of a request. `layers.rs`: request ids, CORS, the access log. [`compress`]: answers in gzip.
-//!   [`held`]: answers that are being made or wait for their clients, counted for each network.
+//!   [`held`]: limits on concurrent requests and unread responses per network.
 //!
-//! REST is in `abide-web-api`, pages are in `abide-web-pages`. Both use this crate; the binary puts the three together.
+//! REST is in `abide-web-api`, pages are in `abide-web-pages`. Both use this crate; the binary combines the three.
 //! Nothing here decides or stores anything.
 
 mod app;

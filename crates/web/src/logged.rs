@@ -1,14 +1,14 @@
-//! Paths of requests without their secrets, for the log. Links that were mailed open accounts, and others read the log.
+//! Request paths for the log, without secrets. Mailed links give access to accounts, and more people read the log.
 
 use percent_encoding::percent_decode_str;
 
-/// First segments of paths with a secret: links that were mailed.
+/// First segments of mailed links, whose next segment is a secret.
 pub const SECRET_SEGMENTS: [&str; 5] = ["invite", "reset", "setup", "verify", "notifications"];
-/// Our secrets are longer than this.
+/// Secrets are longer than this.
 const LONG: usize = 20;
 
-/// The path as it is logged. A route that takes a secret is logged as such; a path that leads nowhere, or could be such a
-/// link with a slip in it, without its long segments; and a token nowhere.
+/// The path for the log. A route with a secret is logged as its pattern. A path without a route loses its long
+/// segments, because it can be a mistyped link. Access tokens are removed everywhere.
 pub(crate) fn path(route: Option<&str>, path: &str) -> String {
     match route {
         Some(route) if route.contains("{token}") => route.to_owned(),

@@ -1,4 +1,4 @@
-//! Health and metrics, for whoever runs the server.
+//! Health checks and metrics for the operator.
 
 use crate::server::MetricsAllow;
 use crate::{App, auth, forwarded};
@@ -6,12 +6,12 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// The process is alive.
+/// Liveness: the process runs.
 pub(crate) async fn healthz() -> impl IntoResponse {
     "ok\n"
 }
 
-/// The process can do its work: the database answers and there is room on the disk.
+/// Readiness: the database responds and the disk has free space.
 pub(crate) async fn readyz(State(app): State<App>) -> impl IntoResponse {
     match abide_forge::ready::check(&app.forge).await {
         Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
@@ -19,7 +19,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> impl IntoResponse {
     }
 }
 
-/// Numbers for Prometheus.
+/// Metrics for Prometheus.
 pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Response {
     if !may_measure(&request) {
         let refusal = "only clients in server.metrics_allow may read the metrics\n";
@@ -34,8 +34,8 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Respons
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], (app.metrics)()).into_response()
 }
 
-/// Whether the client is in `server.metrics_allow`. A request that a proxy forwarded counts as one of the proxy's client,
-/// also where the proxy is not trusted: most proxies are on loopback, which is allowed by default.
+/// Whether the client is in `server.metrics_allow`. A forwarded request counts as one of the proxy's client even if the
+/// proxy is not trusted: most proxies connect from loopback, which is allowed by default.
 fn may_measure(request: &Request) -> bool {
     let Some(client) = auth::peer(request.extensions()) else { return false };
     let Some(MetricsAllow(allowed)) = request.extensions().get::<MetricsAllow>() else { return false };

@@ -28,7 +28,7 @@ use tower::ServiceExt as _;
 pub(crate) use connection_slots::ConnectionSlot;
 
 abide_core::settings! {
-    /// Bounds of the accept loop.
+    /// Settings of the accept loop.
     #[derive(Debug, Clone)]
     pub struct Options in "server" {
         /// Proxies whose X-Forwarded-For is trusted: IP addresses or networks, e.g. 127.0.0.1,10.0.0.0/8.
@@ -52,7 +52,7 @@ abide_core::settings! {
     }
 }
 
-/// Where a request comes from.
+/// IP address of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
@@ -60,7 +60,7 @@ pub struct Peer(pub IpAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct MetricsAllow(pub Arc<[IpNet]>);
 
-/// Connections and the relay's sockets, so that the server can wait for their ends.
+/// Connections and relay sockets, which the shutdown waits for.
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets(pub TaskTracker);
 
@@ -73,7 +73,7 @@ struct Server {
     stop: CancellationToken,
 }
 
-/// Serves until stopped, then lets running requests finish.
+/// Serves until the shutdown signal, then waits for running requests.
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
     let trusted = options.trusted_proxies.clone();
     let router = router.layer(Extension(MetricsAllow(options.metrics_allow.clone())));
@@ -92,7 +92,7 @@ pub async fn serve(listener: TcpListener, router: Router, options: Options, stop
         match accepted {
             Ok((stream, address)) => server.admit(stream, address.ip()),
             Err(error) => {
-                // Out of file descriptors, most likely: a pause lets connections end.
+                // Probably no file descriptor is free: pause until connections end.
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -106,9 +106,9 @@ pub async fn serve(listener: TcpListener, router: Router, options: Options, stop
 }
 
 impl Server {
-    /// Gives a connection what it may have.
+    /// Admits or refuses a connection.
     fn admit(self: &Arc<Self>, stream: TcpStream, ip: IpAddr) {
-        // Answers are written in few large pieces; waiting to join them only costs time.
+        // Responses are written in few large chunks, so Nagle's algorithm only adds delay.
         let _ = stream.set_nodelay(true);
         match self.connection_slots.enter(ip) {
             Entry::Guest(held) => self.spawn(stream, ip, held, false),
@@ -139,7 +139,7 @@ impl Server {
             .max_buf_size(64 * 1024)
             .half_close(false)
             .serve_connection(io, service)
-            // Sockets of the relay go on by themselves.
+            // WebSockets of the relay continue in their own tasks.
             .with_upgrades();
         let stop = self.stop.clone();
         self.sockets.0.spawn(async move {

@@ -1,8 +1,7 @@
-//! A connection whose client must keep taking bytes.
+//! A connection that closes if its client reads too slowly.
 //!
-//! hyper bounds how slowly a request's head may come; nothing bounds how slowly an answer is read. A client that stops
-//! reading, or reads a byte now and then, would hold its git process and its share of memory for ever, so a client that
-//! keeps writes waiting and stays below a minimum rate loses its connection.
+//! hyper limits the time of request headers, but not of reading a response. A client that stops reading would keep its
+//! git process and memory forever. A client that blocks writes and reads less than a minimum rate is disconnected.
 
 use abide_core::patience::Patience;
 use std::future::Future as _;
@@ -14,13 +13,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-/// The least that a client must take while a write waits for it, in bytes per second.
+/// Minimum rate of a client while a write waits for it, in bytes per second.
 const MIN_RATE: u64 = 1024;
 
 pub(crate) struct Patient {
     inner: TcpStream,
     patience: Patience,
-    /// Set while a write waits for the client: since when, and the end of the patience.
+    /// Set while a write waits for the client: start of the wait, and its timeout.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -29,7 +28,7 @@ impl Patient {
         Self { inner, patience: Patience::new(limit, MIN_RATE), waiting: None }
     }
 
-    /// Counts the time that a write waited and the bytes that it brought. `bytes` returns how many were taken.
+    /// Counts the waiting time and the written bytes; `bytes` reads them from the result.
     fn timed<T>(
         &mut self,
         context: &mut Context<'_>,

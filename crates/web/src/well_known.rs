@@ -15,8 +15,8 @@ pub(crate) struct Asked {
     name: String,
 }
 
-/// `GET /.well-known/nostr.json?name=…`: the key of an account with that name. Who has a key here is not listed, and `_`,
-/// which stands for the site itself, is nobody's.
+/// `GET /.well-known/nostr.json?name=…`: the key of the account with that name. Without a name the list is empty; `_`,
+/// the name of the site itself, has no key.
 pub(crate) async fn nostr_json(State(app): State<App>, Query(asked): Query<Asked>) -> Response {
     let mut names = Names::default();
     if nip05::is_name(&asked.name) {
@@ -32,7 +32,7 @@ pub(crate) async fn nostr_json(State(app): State<App>, Query(asked): Query<Asked
     ([(header::CACHE_CONTROL, "public, max-age=60")], Json(names)).into_response()
 }
 
-/// The address of the relay at a site.
+/// URL of a site's relay.
 pub fn relay(site: &str) -> String {
     match site.split_once("://") {
         Some(("http", host)) => format!("ws://{host}"),

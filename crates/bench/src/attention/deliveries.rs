@@ -63,12 +63,12 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// Takes every delivery and says that it is well.
+/// Receives deliveries and responds 200.
 async fn receive(listener: TcpListener, received: Arc<AtomicU64>) {
     while let Ok((socket, _)) = listener.accept().await {
         let received = received.clone();
         tokio::spawn(async move {
-            // A sender that goes away is no concern of the measurement.
+            // A sender that disconnects does not affect the measurement.
             let _ = answer(socket, &received).await;
         });
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 const PEOPLE: u32 = 2_000;
 const REPOS: u32 = 20_000;
 const FOLLOWED: u32 = 50;
-/// How often the feed is read, from its top and from further down.
+/// Reads of the feed, from its top and from further down.
 const READS: u32 = 300;
 
 pub(crate) async fn measure(
@@ -60,7 +60,7 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// Statements that fill a database: people, repositories, a log that is spread over them, and one who watches.
+/// Statements that fill a database: people, repositories, a log that is spread over them, and the reader of the feed.
 fn filling(engine: Engine, reader: i64, args: &Args) -> Vec<String> {
     let numbers = |count: u32| match engine {
         Engine::Sqlite => {
@@ -79,12 +79,12 @@ fn filling(engine: Engine, reader: i64, args: &Args) -> Vec<String> {
             "INSERT INTO repos (id, owner_id, name, visibility, governance, default_branch, created_at, updated_at)
                 SELECT n, n % {PEOPLE} + {reader} + 1, 'r' || n, 'public', 'account', 'refs/heads/main', {now}, {now} FROM {repos} k"
         ),
-        // Few are busy and many are quiet, as on a forge: the fifth power gathers the log at its first repositories.
+        // A few repositories get most events, as on a forge: the product of two random numbers favours low ids.
         format!(
             "INSERT INTO domain_events
                 (seq, actor_user_id, kind, repo_id, source_kind, source_id, public, payload, created_at, told)
-                SELECT n, (n * 7919) % {PEOPLE} + {reader} + 1, 'star', place, 'repo', place, TRUE, '{{\"repo_id\":1}}', {now} + n, TRUE
-                FROM (SELECT n, CAST(((n * 48271) % 1000003) / 1000003.0 * ((n * 16807) % 1000033) / 1000033.0 * {REPOS} AS BIGINT) % {REPOS} + 1 AS place
+                SELECT n, (n * 7919) % {PEOPLE} + {reader} + 1, 'star', busy_repo, 'repo', busy_repo, TRUE, '{{\"repo_id\":1}}', {now} + n, TRUE
+                FROM (SELECT n, CAST(((n * 48271) % 1000003) / 1000003.0 * ((n * 16807) % 1000033) / 1000033.0 * {REPOS} AS BIGINT) % {REPOS} + 1 AS busy_repo
                     FROM {events} k) spread"
         ),
         format!("UPDATE log_heads SET seq = {} WHERE name = 'events'", args.events),
@@ -100,7 +100,7 @@ fn filling(engine: Engine, reader: i64, args: &Args) -> Vec<String> {
         "ANALYZE".to_owned(),
     ];
     if engine == Engine::Postgres {
-        // Counters are not what is measured, and a trigger per row takes minutes.
+        // Without triggers: the counters are not measured, and a trigger per row takes minutes.
         all.insert(0, "SET session_replication_role = replica".to_owned());
     }
     all

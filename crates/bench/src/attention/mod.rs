@@ -1,8 +1,8 @@
 //! `abide bench attention`
 //!
-//! `stars.rs`: giving and taking back stars, beside the same rows written by bare SQL. `fan_out.rs`: what one event costs
-//! with many recipients. `deliveries.rs`: webhooks to a receiver in this process. `home.rs`: the home feed of
-//! someone who watches a lot, over a long log.
+//! `stars.rs`: starring and unstarring, compared with the same rows written by bare SQL. `fan_out.rs`: cost of an event
+//! with many recipients. `deliveries.rs`: webhooks to a receiver in this process. `home.rs`: the home feed of a user
+//! who watches many repositories, over a long log.
 
 mod deliveries;
 mod fan_out;
@@ -45,7 +45,7 @@ pub struct Args {
     json: bool,
 }
 
-/// An engine, and where its databases are.
+/// An engine, and the location of its databases.
 enum BenchDatabase<'a> {
     Sqlite(PathBuf),
     Postgres(&'a str),
@@ -96,14 +96,14 @@ async fn measure(
     Ok(())
 }
 
-/// An empty database, how the forge opens it, how bare connections do, and where repositories go.
+/// An empty database: the options of the forge, the options of bare connections, and the directory of the repositories.
 struct Site {
     options: Options,
     bare: At,
     data: PathBuf,
 }
 
-/// Lets something be done with a database that goes with it.
+/// Runs a benchmark on a temporary database.
 async fn with_database(
     database: &BenchDatabase<'_>,
     part: &str,

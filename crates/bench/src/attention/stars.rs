@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// A measurement is made of so many pieces, in turn with the other side's.
+/// Pieces of a measurement, which alternate with those of the other side.
 const PIECES: u32 = 4;
-/// How many repositories each worker goes round.
+/// Repositories per worker.
 const REPOS: usize = 64;
 const CROWD: usize = 8;
 
@@ -55,7 +55,7 @@ pub(crate) async fn measure(
                     let mut turn = 0;
                     while Instant::now() < end {
                         let repo = &repos[(worker * 7 + turn) % REPOS];
-                        // Round after round they are given and taken back.
+                        // Odd rounds star, even rounds unstar.
                         match turn / REPOS % 2 {
                             0 => star::star(&forge, &people[worker], repo).await.map_err(failed)?,
                             _ => star::unstar(&forge, &people[worker], repo).await.map_err(failed)?,
@@ -69,7 +69,7 @@ pub(crate) async fn measure(
             // SQLite lets one write at a time: more connections would only wait.
             let floor = per_second(writers.min(links.len()), piece, |worker, end| {
                 let (link, repos) = (links[worker].clone(), repos.clone());
-                // Others than those who star through us, so that neither undoes what the other did.
+                // Different users than those of the use case, so that neither side undoes the rows of the other.
                 let user = people[CROWD + worker].user_id().map_or(0, |id| id.get());
                 async move {
                     let mut link = link.lock().await;

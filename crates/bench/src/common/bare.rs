@@ -1,4 +1,4 @@
-//! Connections of our own, with nothing around them: what an engine itself can do.
+//! Bare database connections, which measure the engine alone.
 
 use crate::Failure;
 use crate::store::failed;
@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use std::path::Path;
 use std::str::FromStr as _;
 
-/// Where to connect to.
+/// Address of a database.
 pub(crate) enum At {
     Sqlite(Box<SqliteConnectOptions>),
     Postgres(Box<PgConnectOptions>),
@@ -64,7 +64,7 @@ impl Link {
         self.run("COMMIT").await
     }
 
-    /// Statements of ours, without parameters.
+    /// Runs trusted statements without parameters.
     pub(crate) async fn run(&mut self, text: &str) -> Result<(), sqlx::Error> {
         let query = sqlx::raw_sql(AssertSqlSafe(text.to_owned()));
         match self {

@@ -1,4 +1,4 @@
-//! The real git, with nobody's configuration.
+//! The real git, without system or user configuration.
 
 use crate::Failure;
 use crate::{Stop, io};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where a repository is, and what a client has to know to get in.
+/// URL of a repository, and the client's settings for access.
 #[derive(Debug, Clone)]
 pub(crate) struct Remote {
     pub url: String,
@@ -38,7 +38,7 @@ impl Client {
         &self.home
     }
 
-    /// A git command in a directory that knows how to reach these remotes.
+    /// A git command in a directory, with the settings of the remotes.
     pub(crate) fn command(&self, dir: &Path, settings: &[(&'static str, String)]) -> Command {
         let mut command = Command::new(&self.binary);
         command
@@ -68,7 +68,7 @@ impl Client {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Runs git towards a remote and says how long it took. What it prints goes nowhere.
+    /// Runs git with a remote and returns the time; its output is discarded.
     pub(crate) fn time<A: AsRef<OsStr>>(&self, dir: &Path, remote: &Remote, args: &[A]) -> Result<Duration, Failure> {
         let mut command = self.command(dir, &remote.settings);
         command.args(args).stdout(Stdio::null());
@@ -77,7 +77,7 @@ impl Client {
         Ok(start.elapsed())
     }
 
-    /// Pushes everything that is in a repository.
+    /// Pushes all refs of a repository.
     pub(crate) fn push_all(&self, dir: &Path, remote: &Remote) -> Result<Duration, Failure> {
         self.time(dir, remote, &["push", "-q", &remote.url, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*"])
     }
@@ -90,7 +90,7 @@ impl Client {
     ) -> Result<(), Failure> {
         std::fs::create_dir_all(dir).map_err(io("make a repository"))?;
         self.text(dir, &["init", "-q", "--bare", "--template=", "-b", "main", "."])?;
-        // Random data gains nothing from being compressed or compared, which would be the client's time anyway.
+        // Random data does not compress, and compression would be the client's time.
         for (key, value) in [("core.compression", "0"), ("core.bigFileThreshold", "512k")] {
             self.text(dir, &["config", key, value])?;
         }

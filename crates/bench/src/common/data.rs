@@ -52,7 +52,7 @@ impl History {
     }
 }
 
-/// Gives a bare repository so many refs, spread over these objects: branches, and a tag in five.
+/// Writes `count` refs to a bare repository, spread over these objects; every fifth is a tag.
 pub(crate) fn write_refs(repo: &Path, objects: &[&str], count: usize) -> io::Result<()> {
     let name = |number: usize| match number % 5 {
         0 => format!("refs/tags/v{number:06}"),
@@ -79,7 +79,7 @@ pub(crate) fn copy_repository(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a directory with all that is in it; what is there already stays.
+/// Copies a directory recursively; existing files stay.
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {

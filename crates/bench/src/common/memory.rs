@@ -22,11 +22,11 @@ fn field(pid: u32, name: &str) -> Option<f64> {
 /// Peak memory of a process and its helpers during a measurement, in MiB.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peak {
-    /// When it began.
+    /// At the start.
     pub before: f64,
-    /// The process itself.
+    /// Peak of the process itself.
     pub own: f64,
-    /// All processes that it started, together, without the files that they map: git maps whole packs.
+    /// Peak of all its child processes together, without mapped files: git maps whole packs.
     pub helpers: f64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn start(pid: u32) -> Self {
-        // Lets the kernel's own high-water mark begin anew; where that is forbidden, the samples have to do.
+        // Resets the kernel's peak counter. Where that is forbidden, only the samples count.
         let _ = std::fs::write(format!("/proc/{pid}/clear_refs"), "5");
         let end = Arc::new(AtomicBool::new(false));
         let ended = end.clone();
@@ -65,7 +65,7 @@ impl Watch {
     }
 }
 
-/// MiB that all descendants of a process have for themselves.
+/// Private memory of all descendants of a process, in MiB.
 fn helpers(pid: u32) -> f64 {
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0.0 };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

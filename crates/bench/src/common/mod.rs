@@ -1,5 +1,5 @@
-//! Shared parts of the benchmarks: a private server of this binary, the real `git`, generated repositories, and how
-//! much memory a process takes.
+//! Shared parts of the benchmarks: a private server of this binary, the real `git`, generated repositories, and the
+//! memory of a process.
 
 pub(crate) mod bare;
 pub(crate) mod client;

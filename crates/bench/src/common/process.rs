@@ -1,4 +1,4 @@
-//! A process of ours with its helpers, gone when dropped.
+//! A process with its helpers, which are killed when it is dropped.
 
 use crate::Failure;
 use crate::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end after SIGTERM.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Process {
@@ -17,7 +17,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it in a group of its own, so that one signal reaches its helpers too. What it says as errors is kept.
+    /// Starts the process in a group of its own, so that one signal reaches its helpers too. Standard error goes to the
+    /// log file.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
         let program = command.get_program().to_string_lossy().into_owned();
         let file = std::fs::File::create(log).map_err(io("make a log"))?;
@@ -37,7 +38,7 @@ impl Process {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The last lines that it wrote as errors.
+    /// Last lines of standard error.
     pub(crate) fn last_words(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = text.lines().rev().take(5).collect();
@@ -63,7 +64,7 @@ impl Drop for Process {
     }
 }
 
-/// A program, also where Debian keeps those of the system.
+/// Path of a program; Debian's directories for system programs are searched too.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! A PostgreSQL database for a moment, beside whatever else the server holds.
+//! A temporary database on a PostgreSQL server.
 
 use crate::Failure;
 use crate::store::failed;
@@ -15,7 +15,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes an empty database on the server of this address. The database that the address names is not touched.
+    /// Creates an empty database on the server of this URL. The database that the URL names is not changed.
     pub(crate) async fn create(url: &str) -> Result<Self, Failure> {
         let server = PgConnectOptions::from_str(url).map_err(failed)?.disable_statement_logging();
         let mut random = [0; 8];
@@ -31,7 +31,7 @@ impl Scratch {
         &self.url
     }
 
-    /// Drops it, with whoever is still connected.
+    /// Drops it, and ends remaining connections.
     pub(crate) async fn remove(self) -> Result<(), Failure> {
         self.run(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await
     }

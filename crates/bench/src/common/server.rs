@@ -1,4 +1,4 @@
-//! A private server: another process of this same binary, or of the one that is to be measured.
+//! A private server: another process of this binary, or of the binary to measure.
 
 use super::client::{Remote, judge};
 use super::data;
@@ -26,12 +26,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts on a data directory, which may be new, and says how long it took until it was ready.
+    /// Starts on a data directory, which may be new, and returns the time until it was ready.
     pub(crate) fn start(binary: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
         Self::start_with(binary, data, &[])
     }
 
-    /// As [`Server::start`], with settings by the names of their variables.
+    /// As [`Server::start`], with settings as environment variables.
     pub(crate) fn start_with(
         binary: &Path,
         data: &Path,
@@ -54,7 +54,7 @@ impl Server {
         Ok((Self { process, binary, data, http, ssh, token: String::new(), _stdout: stdout }, took))
     }
 
-    /// Adds someone who may push.
+    /// Adds an account that may push.
     pub(crate) fn with_account(mut self) -> Result<Self, Failure> {
         self.cli(
             &["user", "add", USER, "--email", "bench@example.org", "--password-stdin"],
@@ -81,7 +81,7 @@ impl Server {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Makes a repository over the API.
+    /// Creates a repository over the API.
     pub(crate) fn create(&self, name: &str) -> Result<Repo, Failure> {
         let body = json!({ "name": name }).to_string();
         let mut stream = TcpStream::connect(&self.http).map_err(io("connect to the server"))?;
@@ -102,17 +102,17 @@ impl Server {
         }
     }
 
-    /// Where HTTP is served.
+    /// Address of HTTP.
     pub(crate) fn address(&self) -> &str {
         &self.http
     }
 
-    /// Where a repository's pages begin.
+    /// Base URL of a repository's pages.
     pub(crate) fn page(&self, repo: &Repo) -> String {
         format!("/{USER}/{}", repo.name)
     }
 
-    /// How to reach a repository over HTTP, with the token.
+    /// Remote of a repository over HTTP, with the token.
     pub(crate) fn http(&self, repo: &Repo) -> Remote {
         let header = format!("Authorization: Bearer {}", self.token);
         Remote {
@@ -121,7 +121,7 @@ impl Server {
         }
     }
 
-    /// How to reach a repository over SSH with this private key.
+    /// Remote of a repository over SSH, with the SSH command.
     pub(crate) fn ssh(&self, repo: &Repo, command: String) -> Remote {
         let url = format!("ssh://git@{}/{USER}/{}.git", self.ssh, repo.name);
         Remote { url, settings: vec![("core.sshCommand", command)] }
@@ -137,13 +137,13 @@ impl Server {
 
     /// Fills a repository with the objects and refs of another one, before the server looks at it for the first time.
     ///
-    /// Pushing is no way to many refs over HTTP: the client compares each with all and takes minutes by itself.
+    /// Many refs are not pushed over HTTP, because the client compares each with all others, which takes minutes.
     pub(crate) fn fill(&self, repo: &Repo, from: &Path) -> Result<(), Failure> {
         let dir = self.path(repo)?;
         data::copy_repository(from, &dir).map_err(io("fill a repository"))
     }
 
-    /// Tidies a repository by our own job, and waits until the server tidies none by itself.
+    /// Runs the maintenance job of a repository, and waits until the server runs no other.
     pub(crate) fn maintain(&self, repo: &Repo) -> Result<(), Failure> {
         self.settle()?;
         let payload = json!({ "repo_id": repo.id }).to_string();
@@ -151,7 +151,7 @@ impl Server {
         self.settle()
     }
 
-    /// Waits until the server tidies no repository.
+    /// Waits until the server runs no maintenance job.
     pub(crate) fn settle(&self) -> Result<(), Failure> {
         const PATIENCE: Duration = Duration::from_secs(600);
         let start = Instant::now();
@@ -178,7 +178,7 @@ pub(crate) struct Repo {
 }
 
 impl Repo {
-    /// One that was not made by [`Server::create`].
+    /// A repository that was not created by [`Server::create`].
     pub(crate) fn new(id: i64, name: &str) -> Self {
         Self { id, name: name.to_owned() }
     }
@@ -188,7 +188,7 @@ impl Repo {
     }
 }
 
-/// The binary on that data, whatever the environment says: the benchmark must never meet somebody's database.
+/// The binary on that data, with the environment cleared, so that the benchmark cannot use a real database.
 fn abide(binary: &Path, data: &Path) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {

@@ -1,4 +1,4 @@
-//! A forge without a server around it, and people in it.
+//! A forge without a server, with users.
 
 use crate::Failure;
 use crate::io;
@@ -12,7 +12,7 @@ use abide_store::{Options, Store};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens a forge on an empty database, with limits that are in nobody's way.
+/// Opens a forge on an empty database, with high limits.
 pub(crate) async fn open(options: &Options, data: &Path) -> Result<(Forge, Layout), Failure> {
     for part in ["repos", "incoming"] {
         std::fs::create_dir_all(data.join(part)).map_err(io("make a data directory"))?;
@@ -24,7 +24,7 @@ pub(crate) async fn open(options: &Options, data: &Path) -> Result<(Forge, Layou
     settings.lifecycle.rename_limit = usize::MAX;
     settings.disk.min_free_percent = 0;
     settings.disk.stranger_free_percent = 0;
-    // Receivers of webhooks are here too.
+    // The webhook receiver runs on this machine.
     settings.outbound.allow = AllowList::parse(["127.0.0.1"]).map_err(failed)?;
     settings.attention.stars.times = i64::MAX;
     settings.issues.created = i64::MAX;
@@ -58,7 +58,7 @@ pub(crate) async fn person(forge: &Forge, name: &str) -> Result<Caller, Failure>
     caller(forge, name).await
 }
 
-/// Someone who has an account.
+/// The caller of an existing account.
 pub(crate) async fn caller(forge: &Forge, name: &str) -> Result<Caller, Failure> {
     let name = name.parse().map_err(failed)?;
     let user = accounts::find(forge, &name).await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! A clone of a middling repository: 50 MB in 10,000 commits.
+//! A clone of a medium repository: 50 MB in 10,000 commits.
 
 use super::compare::Comparison;
 use super::data::History;
@@ -26,7 +26,7 @@ pub(crate) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
         Comparison { case, rounds, ours: &ours, reference, most: Some(1.1) }.measure(bench, report, run)
     };
     let Some(other) = &bench.reference else { return compare(case, None, report) };
-    // Each side tidied its own way, and then the reference with the very files that we made.
+    // The reference is measured twice: with its own maintenance, and with the files of our maintenance.
     let tidied = other.copy(&bench.client, "clone", &source)?;
     bench.client.text(&other.path("clone"), &["gc", "-q"])?;
     compare(case, Some(&tidied), report)?;
@@ -34,7 +34,7 @@ pub(crate) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
     compare(&format!("{case}, same packs"), Some(&same), report)
 }
 
-/// Clones without a working tree, which would be the same work of the client on both sides.
+/// Clones without a working tree, whose checkout costs the same on both sides.
 pub(crate) fn clone(bench: &Bench, room: &Path, remote: &Remote) -> Result<Duration, Failure> {
     let target = room.join("clone");
     let took = bench.client.time(room, remote, &["clone", "-q", "--bare", &remote.url, "clone"])?;

@@ -7,14 +7,14 @@ use crate::report::{Line, Report, Target, Unit};
 use crate::samples::in_turn;
 use std::time::Duration;
 
-/// A command that runs on both sides, and how often.
+/// A command that runs on both sides, and its number of rounds.
 pub(crate) struct Comparison<'a> {
     pub case: &'a str,
     pub rounds: usize,
     pub ours: &'a Remote,
-    /// `None` if there is nothing to compare with.
+    /// `None` without a reference on this machine.
     pub reference: Option<&'a Remote>,
-    /// At most so many times the reference.
+    /// Target: maximum ratio to the reference.
     pub most: Option<f64>,
 }
 

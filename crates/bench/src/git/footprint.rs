@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const STARTS: usize = 10;
 
-/// How long a server is left alone before it counts as idle: the first looks at jobs and logs are over.
+/// Wait before a server counts as idle: the first polls of jobs and logs are over.
 const REST: Duration = Duration::from_secs(3);
 
 pub(crate) fn measure(binary: &Path, root: &Path, stop: &Stop, report: &mut Report) -> Result<(), Failure> {

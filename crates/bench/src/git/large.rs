@@ -1,4 +1,4 @@
-//! A large push and a large clone, and what they cost the server in memory.
+//! A large push and a large clone, and the server's memory meanwhile.
 
 use super::clone::clone;
 use super::data::Noise;
@@ -10,14 +10,14 @@ use crate::samples::Samples;
 use std::io::Write;
 use std::time::Duration;
 
-/// How much the server's memory may grow.
+/// Target for the growth of the server's memory, in MiB.
 const GROWTH: f64 = 64.0;
 
-/// Half of the data comes in blobs that git streams, half in smaller ones: fewer than a hundred objects would become
-/// loose ones, which is not what a large push is like.
+/// Half of the data is in blobs that git streams, half in smaller ones: git unpacks fewer than a hundred objects into
+/// loose ones, which a typical large push does not do.
 const LARGE_BLOB_MIB: u64 = 64;
 
-/// Slow enough that two must do.
+/// Two rounds, because each is slow.
 const ROUNDS: usize = 2;
 
 /// One direction on one side.

@@ -28,7 +28,8 @@ fn one(bench: &Bench, refs: usize, rounds: usize, report: &mut Report) -> Result
     let repo = bench.create(&name)?;
     let ours = bench.ours(&repo);
     match bench.signer {
-        // It is a repository only since it was pushed to, so the server has looked at it.
+        // A signed repository exists only after a push, so the server has read its refs and it cannot be filled on
+        // disk.
         Some(_) => drop(bench.push_all(&source, &ours)?),
         None => bench.server.fill(&repo, &source)?,
     }

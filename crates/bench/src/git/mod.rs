@@ -67,7 +67,7 @@ pub struct Args {
 pub(crate) async fn run(machine: &Machine, args: Args) -> Result<Output, Failure> {
     let stop = Stop::on_signals()?;
     let git = machine.git.clone();
-    // Processes and files, one thing at a time: nothing here gains from being asynchronous.
+    // Sequential processes and files: async code has no advantage here.
     let measured =
         tokio::task::spawn_blocking(move || measure(&args, &git, stop).map(|report| report.output(args.json)));
     measured.await.map_err(|error| Failure::failed(format!("the benchmark ended early: {error}")))?
@@ -78,23 +78,23 @@ struct Bench {
     root: PathBuf,
     client: Client,
     server: Server,
-    /// Who allows pushes, if no account does.
+    /// Signer of states, for repositories of a nostr key.
     signer: Option<Signer>,
-    /// `None` if this machine lacks a part of it.
+    /// `None` if this machine lacks nginx or fcgiwrap.
     reference: Option<Reference>,
     rounds: usize,
     stop: Stop,
 }
 
 impl Bench {
-    /// A directory of its own for a case.
+    /// Creates the directory of a case.
     fn room(&self, name: &str) -> Result<PathBuf, Failure> {
         let room = self.root.join(name);
         std::fs::create_dir_all(&room).map_err(io("make a directory"))?;
         Ok(room)
     }
 
-    /// A repository on our side.
+    /// Creates a repository on our side.
     fn create(&self, name: &str) -> Result<Repo, Failure> {
         match &self.signer {
             Some(signer) => signer.create(&self.client, &self.server, &self.root, name),
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    /// How to reach it.
+    /// Remote of a repository on our side.
     fn ours(&self, repo: &Repo) -> Remote {
         match &self.signer {
             Some(signer) => signer.remote(&self.server, repo.name()),
@@ -110,12 +110,12 @@ impl Bench {
         }
     }
 
-    /// Lets the refs of a repository become these, where that takes a signature.
+    /// Publishes a state with these refs, if the repository needs one.
     fn allow(&self, remote: &Remote, refs: &[(&str, &str)]) -> Result<(), Failure> {
         self.signer.as_ref().map_or(Ok(()), |signer| signer.allow(remote, refs))
     }
 
-    /// Pushes everything that is in a repository.
+    /// Pushes all refs of a repository.
     fn push_all(&self, source: &Path, remote: &Remote) -> Result<Duration, Failure> {
         let listed = self.client.text(source, &["for-each-ref", "--format=%(refname) %(objectname)"])?;
         self.allow(remote, &listed.lines().filter_map(|line| line.split_once(' ')).collect::<Vec<_>>())?;

@@ -1,4 +1,4 @@
-//! The reference: `git http-backend` behind nginx and fcgiwrap, set up as well as possible.
+//! The reference: `git http-backend` behind nginx and fcgiwrap, tuned for speed.
 
 use super::client::{Client, Remote};
 use super::data;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// As on our side, where `abide-git` sets it for every process: an acknowledged push survives a loss of power.
+/// The same value as `abide-git` sets for every process, so that an acknowledged push survives a loss of power.
 const FSYNC: &str = "committed,pack-metadata,reference";
 
-/// Enough that no request waits for another one.
+/// Enough workers that no request waits for another.
 const WORKERS: &str = "4";
 
-/// How long nginx and fcgiwrap may take to answer.
+/// Time for nginx and fcgiwrap to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Reference {
@@ -26,7 +26,7 @@ pub(crate) struct Reference {
     _fcgiwrap: Process,
 }
 
-/// Why there is no reference.
+/// Reason for a missing reference.
 pub(crate) enum Absent {
     /// These Debian packages are not installed.
     Missing(String),
@@ -72,7 +72,7 @@ impl Reference {
         let dir = self.path(name);
         std::fs::create_dir_all(&dir).map_err(io("make a repository"))?;
         client.text(&dir, &["init", "-q", "--bare", "--template=", "-b", "main", "."])?;
-        // Its own tidying would run beside the clock; ours is a job of its own too.
+        // Automatic maintenance is off, because it would run during the measurement; on our side it is a separate job.
         let settings =
             [("core.fsync", FSYNC), ("http.receivepack", "true"), ("receive.autogc", "false"), ("gc.auto", "0")];
         for (key, value) in settings {
@@ -104,15 +104,15 @@ fn wait_for(process: &mut Process, name: &str, ready: impl Fn() -> bool) -> Resu
     Err(Failure::failed(format!("{name} did not start: {}", process.last_words())))
 }
 
-/// nginx cannot be asked which port it got, so it gets a free one.
+/// nginx does not report the port it got, so it is given a free one.
 fn free_address() -> Result<String, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(io("find a free port"))?;
     Ok(listener.local_addr().map_err(io("find a free port"))?.to_string())
 }
 
-/// Nothing is buffered either way, and nothing outside `dir` is touched.
+/// nginx buffers neither requests nor responses, and uses no files outside `dir`.
 fn nginx_config(dir: &Path, address: &str, backend: &Path, home: &Path) -> String {
-    // Started as root, nginx would hand its work to another user.
+    // Started as root, nginx would run its workers as another user.
     let user = if rustix::process::getuid().is_root() { "user root;" } else { "" };
     let (dir, backend, home) = (dir.display(), backend.display(), home.display());
     format!(

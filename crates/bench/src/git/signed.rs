@@ -1,4 +1,4 @@
-//! Repositories that a key announces, pushed under states that it signs.
+//! Repositories that a nostr key announces, with pushes authorised by signed states.
 
 use super::client::{Client, Remote};
 use super::io;
@@ -19,7 +19,7 @@ pub(crate) struct Signer {
     keys: Keys,
     secp: Secp,
     relay: RefCell<Relay>,
-    /// The time of the last event, in seconds: each is later than the one before.
+    /// Time of the last event in seconds; each event needs a later one.
     last: Cell<u64>,
     /// Time of publishing a state, which is not part of the measured pushes.
     states: RefCell<Samples>,
@@ -32,7 +32,7 @@ impl Signer {
             keys: keys(0),
             secp: Secp::new(),
             relay: RefCell::new(Relay::connect(server.address())?),
-            // An hour back, so that a thousand states in a minute do not reach into the future.
+            // An hour ago, so that a thousand states in a minute do not get timestamps in the future.
             last: Cell::new(now - 3_600),
             states: RefCell::default(),
         })
@@ -46,7 +46,8 @@ impl Signer {
         Remote { url: format!("http://{}/{}/{name}.git", server.address(), self.npub()), settings: Vec::new() }
     }
 
-    /// Announces a repository and pushes a commit, which makes it one. The first state that follows takes that away.
+    /// Announces a repository and pushes a commit, which promotes it out of purgatory. The first state after it removes
+    /// that commit's branch.
     pub(crate) fn create(&self, client: &Client, server: &Server, root: &Path, name: &str) -> Result<Repo, Failure> {
         let remote = self.remote(server, name);
         let relay = format!("ws://{}", server.address());
@@ -64,7 +65,7 @@ impl Signer {
         id.map(|id| Repo::new(id, name)).ok_or_else(|| Failure::failed(format!("no repository was made: {shown}")))
     }
 
-    /// Publishes what the refs of a repository are to be. Other servers need no such thing.
+    /// Publishes the state that authorises the next push. The reference needs none.
     pub(crate) fn allow(&self, remote: &Remote, refs: &[(&str, &str)]) -> Result<(), Failure> {
         let Some((_, path)) = remote.url.split_once(&format!("/{}/", self.npub())) else { return Ok(()) };
         let name = path.trim_end_matches(".git");

@@ -25,7 +25,7 @@ pub(crate) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
     for remote in [Some(&ours), reference.as_ref()].into_iter().flatten() {
         push(bench, &source, remote, commits[BEFORE - 1])?;
     }
-    // Both start tidied: the first push of a repository makes our server do so.
+    // Both sides start after maintenance, because our server runs it after the first push of a repository.
     bench.server.maintain(&repo)?;
     if let Some(other) = &bench.reference {
         bench.client.text(&other.path("small-push"), &["gc", "-q"])?;

@@ -5,8 +5,7 @@ use super::{Bench, io};
 use crate::Failure;
 use std::process::{Command, Stdio};
 
-/// How git is to call ssh, with a key that the server knows; `None` if this machine has no SSH client, or no account
-/// pushes.
+/// SSH command for git with a key that the server knows; `None` without an SSH client, or if no account pushes.
 pub(crate) fn command(bench: &Bench) -> Result<Option<String>, Failure> {
     if bench.signer.is_some() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Questions over many stored events, and one new event to many listeners.
+//! Queries over many stored events, and delivery of one new event to many subscriptions.
 
 use super::client::Client;
 use super::events::{Batch, filled};
@@ -37,7 +37,7 @@ pub(crate) fn questions(engine: &str, site: &Site, batch: &Batch, report: &mut R
     Ok(())
 }
 
-/// From the moment an event is sent to the moment the last subscription has it.
+/// Time from sending an event until the last subscription received it.
 pub(crate) fn fan_out(
     engine: &str,
     site: &Site,

@@ -1,4 +1,4 @@
-//! A client of the relay that does nothing but send and read.
+//! A minimal relay client.
 
 use crate::Failure;
 use crate::io;
@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// Reads frames up to one that begins so.
+    /// Reads frames until one begins with `start`.
     pub(crate) fn read_to(&mut self, start: &str) -> Result<usize, Failure> {
         let mut others = 0;
         while !self.read()?.starts_with(start) {

@@ -9,10 +9,10 @@ pub(crate) use nostr::key::Keys;
 
 pub(crate) type Secp = secp256k1::Secp256k1<secp256k1::All>;
 
-/// When all this happens, in seconds.
+/// Timestamp of the events, in seconds.
 const AT: u64 = 1_700_000_000;
 
-/// Long enough for an issue that says something.
+/// Text of a typical issue.
 const TEXT: &str = "The build fails on a fresh clone: the lock file names a version that is not there any more. \
     Steps: clone, build. Expected: a binary. Seen: an error.";
 
@@ -33,7 +33,7 @@ impl Batch {
     }
 }
 
-/// A key pair that everyone knows.
+/// A key pair with a predictable secret.
 pub(crate) fn keys(number: u64) -> Keys {
     Keys::parse(&format!("{:064x}", number + 1)).expect("small numbers are keys")
 }
@@ -77,7 +77,7 @@ pub(crate) fn signed(count: usize) -> Batch {
     Batch { announcement, repo, events, keys: owner, secp }
 }
 
-/// Events about other repositories, which are stored only; nobody signed them.
+/// Events about other repositories, without valid signatures; they are stored directly.
 pub(crate) fn filling(count: usize) -> Vec<Event> {
     let authors: Vec<PublicKey> = (100..1_100).map(|number| keys(number).public_key()).collect();
     let event = |number: usize| {
@@ -93,7 +93,7 @@ pub(crate) fn filling(count: usize) -> Vec<Event> {
     (0..count).map(event).collect()
 }
 
-/// A coordinate and an author that [`filling`] writes about and by.
+/// A coordinate and an author of [`filling`].
 pub(crate) fn filled(number: usize) -> (String, PublicKey) {
     let author = |number: usize| keys(100 + (number % 1_000) as u64).public_key();
     (format!("30617:{}:repo-{}", author(number * 7), number % 500), author(number))

@@ -1,4 +1,4 @@
-//! Events a second, and the bare check of signatures in the same run, before and after.
+//! Events per second, compared with bare signature checks before and after in the same run.
 
 use super::client::Client;
 use super::events::Batch;
@@ -9,7 +9,7 @@ use crate::samples::Samples;
 use abide_nostr::{Event, verify_signature};
 use std::time::Instant;
 
-/// Events of one connection that are under way.
+/// Unanswered events per connection.
 const WINDOW: usize = 400;
 
 pub(crate) fn measure(
@@ -46,7 +46,7 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// Signatures checked in a second on so many threads.
+/// Signature checks per second on `threads` threads.
 fn verified(events: &[Event], threads: usize) -> f64 {
     let sample = &events[..events.len().min(10_000)];
     let start = Instant::now();
@@ -68,7 +68,7 @@ fn publish(address: &str, frames: &[String]) -> Result<(), Failure> {
             sent += 1;
         }
         client.flush()?;
-        // Room for a good part of the window, so that frames go out together.
+        // Waits for a quarter of the window, so that frames are sent together.
         let wanted = (answered + WINDOW / 4).min(sent);
         while answered < wanted {
             let answer = client.read()?;

@@ -1,8 +1,8 @@
 //! `abide bench nostr`
 //!
-//! `ingest.rs`: events over real sockets, durable when they are answered, beside a loop that only checks signatures;
-//! `steps.rs`: what each step of that costs. `ask.rs`: questions over many stored events, and one event to many
-//! listeners. `events.rs` makes and signs events, `client.rs` speaks to the relay.
+//! `ingest.rs`: events over real sockets, durable when they are answered, compared with a loop that only checks
+//! signatures; `steps.rs`: cost of each step. `ask.rs`: queries over many stored events, and one event to many
+//! subscriptions. `events.rs` makes and signs events, `client.rs` is the client.
 
 mod ask;
 mod client;
@@ -47,7 +47,7 @@ pub struct Args {
     json: bool,
 }
 
-/// A server to measure, and how to reach its database beside it.
+/// The measured server, and the address of its database.
 struct Site {
     server: Server,
     options: Options,
@@ -125,7 +125,7 @@ async fn measure(
     Ok(())
 }
 
-/// Stores events beside the server, without asking any rule.
+/// Writes events into the database, without the rules.
 async fn store(options: &Options, events: &[Event]) -> Result<(), Failure> {
     let options = Options { connections: 1, ..options.clone() };
     let store = Store::open(&options, Arc::new(SystemClock)).await.map_err(failed)?;

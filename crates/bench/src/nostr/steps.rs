@@ -12,7 +12,7 @@ use abide_store::{Options, Store, StoreError, nostr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// As many as are stored together.
+/// Events per unit.
 const TOGETHER: usize = 256;
 
 pub(crate) async fn measure(engine: &str, site: &Site, batch: &Batch, report: &mut Report) -> Result<(), Failure> {
@@ -28,7 +28,7 @@ pub(crate) async fn measure(engine: &str, site: &Site, batch: &Batch, report: &m
     add("read and hash", took, read);
     let (right, took) = timed(|| sample.iter().filter(|event| verify_signature(event)).count());
     add("check signatures", took, right);
-    // Others than those that were published, so that each is new.
+    // Different events than the published ones, so that each is new.
     let fresh = filling(10 * TOGETHER);
     let (records, took) = timed(|| fresh.iter().map(abide_forge::relay::to_record).collect::<Vec<_>>());
     add("make rows", took, records.len());
@@ -57,7 +57,7 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     (value, start.elapsed())
 }
 
-/// The questions of the rules about one batch.
+/// The queries that the rules need for one batch.
 async fn facts(store: &Store, events: &[Event]) -> Result<(), StoreError> {
     let mut conn = store.read().await?;
     let ids: Vec<[u8; 32]> = events.iter().map(|event| event.id.to_bytes()).collect();

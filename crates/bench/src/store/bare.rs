@@ -1,4 +1,4 @@
-//! The same statements on connections of our own, with nothing around them: what the engine itself can do.
+//! The same statements on bare connections, which measure the engine alone.
 
 use super::seed::Seed;
 use super::{failed, per_second};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// Where to connect to, and the connections that there are already.
+/// Address of the database, and the open connections.
 pub(crate) struct Bare {
     at: At,
     links: Vec<Arc<Mutex<Link>>>,
@@ -27,7 +27,7 @@ impl Bare {
         matches!(self.at, At::Sqlite(_))
     }
 
-    /// Units per second, so many in each transaction.
+    /// Units per second, with `units` units per transaction.
     pub(crate) async fn write(
         &mut self,
         seed: &Arc<Seed>,
@@ -89,7 +89,7 @@ impl Bare {
 
     pub(crate) async fn close(self) {
         for link in self.links {
-            // Every worker is gone, and with it the other owner.
+            // The workers ended and dropped their references.
             if let Some(link) = Arc::into_inner(link) {
                 link.into_inner().close().await;
             }

@@ -1,8 +1,7 @@
 //! `abide bench store`
 //!
-//! A unit is what a small use case writes: a domain event, an audit row, and the repository's row. `seed.rs` fills a
-//! fresh database, `ours.rs` goes through `abide_store::Store`, `bare.rs` runs the very same statements on connections of
-//! its own.
+//! A unit has the rows of a small use case: a domain event, an audit row, and the repository's row. `seed.rs` fills a
+//! fresh database, `ours.rs` uses `abide_store::Store`, `bare.rs` runs the same statements on bare connections.
 
 mod bare;
 mod ours;
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// A measurement is made of so many pieces, in turn with the other side's.
+/// Pieces of a measurement, which alternate with those of the other side.
 const PIECES: u32 = 4;
 
 /// Largest group commit of SQLite's writer, and so the batch of the bare SQL it is compared with.
@@ -81,7 +80,7 @@ async fn postgres(args: &Args, url: &str, stop: &Stop, report: &mut Report) -> R
         measured
     };
     let measured = measured.await;
-    // Whatever came of it, nothing stays behind.
+    // The databases are removed after failures too.
     let dropped = [mine.remove().await, theirs.remove().await];
     measured?;
     dropped.into_iter().collect::<Result<(), _>>()?;
@@ -104,7 +103,7 @@ impl Pair {
         let open = async |options| Store::open(options, Arc::new(SystemClock)).await.map_err(failed);
         let (ours, theirs) = (open(ours).await?, open(theirs).await?);
         let (seed, bare_seed) = (Seed::plant(&ours).await?, Seed::plant(&theirs).await?);
-        // It made the schema and the rows; from here on that side has no store.
+        // The store created schema and rows; from here on that side uses bare connections.
         theirs.close().await;
         Ok(Self { engine, ours, seed: Arc::new(seed), bare, bare_seed: Arc::new(bare_seed) })
     }
@@ -148,7 +147,7 @@ impl Pair {
     }
 }
 
-/// Lets so many workers do their work until the time is over, and says how much they did per second, all together.
+/// Runs `workers` workers until the time is over, and returns their operations per second.
 pub(crate) async fn per_second<F>(
     workers: usize,
     time: Duration,

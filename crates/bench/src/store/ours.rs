@@ -50,7 +50,7 @@ impl Change {
     }
 }
 
-/// Units per second with so many callers at once.
+/// Units per second with `writers` concurrent callers.
 pub(crate) async fn write(store: &Store, seed: &Arc<Seed>, writers: usize, time: Duration) -> Result<f64, Failure> {
     per_second(writers, time, |worker, end| {
         let (store, seed) = (store.clone(), seed.clone());
@@ -69,7 +69,7 @@ pub(crate) async fn write(store: &Store, seed: &Arc<Seed>, writers: usize, time:
     .await
 }
 
-/// Repositories found by slug per second, with so many readers at once.
+/// Repositories found by slug per second, with concurrent readers.
 pub(crate) async fn read(store: &Store, seed: &Arc<Seed>, readers: usize, time: Duration) -> Result<f64, Failure> {
     per_second(readers, time, |worker, end| {
         let (store, seed) = (store.clone(), seed.clone());

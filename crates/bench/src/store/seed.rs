@@ -1,4 +1,4 @@
-//! Contents of a database before the clock runs, and of each unit.
+//! Initial rows of a database, and the rows of each unit.
 
 use super::failed;
 use crate::Failure;
@@ -10,7 +10,7 @@ use abide_store::accounts::users::NewUser;
 use abide_store::repos::NewRepo;
 use abide_store::{Store, StoreError, repos};
 
-/// Enough that writers rarely meet at one row, as on a forge.
+/// Enough repositories that writers rarely lock the same row, as on a forge.
 const REPOS: usize = 512;
 
 pub(crate) struct Seed {

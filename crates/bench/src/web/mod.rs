@@ -1,7 +1,7 @@
 //! `abide bench web`
 //!
-//! A private server of this same binary with generated repositories, asked for pages over kept connections
-//! (`visitor.rs`). Beside each page runs what the git command line takes for the same answer, processes and all.
+//! A private server of this binary with generated repositories, and requests for pages over keep-alive connections
+//! (`visitor.rs`). The reference of each page is the git command line for the same content, including process starts.
 
 mod repos;
 mod visitor;
@@ -77,7 +77,7 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
 }
 
 impl Bench<'_> {
-    /// A repository of the server with a generated content, tidied as the server would by itself.
+    /// Fills a repository of the server with generated content, and runs its maintenance.
     fn fill(
         &self,
         name: &str,
@@ -92,7 +92,7 @@ impl Bench<'_> {
         Ok((repo, path))
     }
 
-    /// Milliseconds of the same page, asked for again and again; the first one is listed separately.
+    /// Milliseconds of repeated requests for a page; the first one is listed separately.
     fn ask(&self, path: &str) -> Result<(f64, Samples), Failure> {
         let mut visitor = Visitor::new(self.server.address())?;
         let first = visitor.get(path)?;
@@ -177,7 +177,7 @@ fn home(bench: &Bench<'_>, report: &mut Report) -> Result<(), Failure> {
         &["show", "main:README.md"],
     ];
     let one = bench.git(&path, 20, &commands)?.median() / 1e3;
-    // As many at once as there are cores is the best that starting processes can do.
+    // One process per core is the highest throughput of starting processes.
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     report.add(
         Line::new("repository home, requests", Unit::PerSecond, Samples::of(ours))

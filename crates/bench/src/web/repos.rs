@@ -15,7 +15,7 @@ fn file(out: &mut dyn Write, path: &str, content: &str) -> io::Result<()> {
     writeln!(out, "M 100644 inline {path}\ndata {}\n{content}", content.len())
 }
 
-/// One directory with many files, which came and changed in a thousand commits.
+/// One directory with many files, added and changed in a thousand commits.
 pub(crate) fn wide(files: usize, out: &mut dyn Write) -> io::Result<()> {
     const COMMITS: usize = 1_000;
     for number in 0..COMMITS {

@@ -1,4 +1,4 @@
-//! Someone who asks for pages over a connection that stays open.
+//! An HTTP client with a keep-alive connection.
 
 use super::io;
 use crate::Failure;
@@ -20,7 +20,7 @@ impl Visitor {
         Ok(Self { stream: BufReader::with_capacity(1 << 16, stream), host: address.to_owned(), body: Vec::new() })
     }
 
-    /// Gets a page, reads all of it and says how long that took.
+    /// Gets a page, reads all of it and returns the time.
     pub(crate) fn get(&mut self, path: &str) -> Result<Duration, Failure> {
         let start = Instant::now();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host);
@@ -48,7 +48,7 @@ impl Visitor {
     }
 }
 
-/// How many times a second a page is answered to so many visitors who ask without a pause.
+/// Responses per second of a page with `visitors` clients that request it without a pause.
 pub(crate) fn load(address: &str, path: &str, visitors: usize, time: Duration) -> Result<f64, Failure> {
     let (answered, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let start = Instant::now();

@@ -12,7 +12,7 @@ pub(crate) struct Args {
 
 /// Prints the script that completes this command line.
 pub(crate) fn run(mut command: clap::Command, args: &Args) -> Result<(), Failure> {
-    // Into memory first: the generator takes a reader that went away for a bug and panics.
+    // Written into memory first, because the generator panics on a closed pipe.
     let mut script = Vec::new();
     let name = command.get_name().to_owned();
     clap_complete::generate(args.shell, &mut command, name, &mut script);

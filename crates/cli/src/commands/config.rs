@@ -28,7 +28,7 @@ pub(crate) fn run(config: &Config, args: &Args) -> Result<(), Failure> {
     let rows: Vec<_> = shown
         .map(|setting| vec![setting.name.into(), setting.value, setting.source.to_string(), setting.help.into()])
         .collect();
-    show::table(&["SETTING", "VALUE", "FROM", "WHAT IT IS"], &rows);
+    show::table(&["SETTING", "VALUE", "FROM", "DESCRIPTION"], &rows);
     let hidden = config.all().count() - rows.len();
     if hidden > 0 {
         say!("\n{hidden} more settings have their defaults; abide config --all shows them.");

@@ -11,7 +11,7 @@ use serde_json::json;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Show the cursor and lag of every consumer.
+    /// Show for every consumer the number of the last event it processed (cursor) and how many follow (lag).
     Status {
         /// Print JSON.
         #[arg(long)]
@@ -28,14 +28,14 @@ pub(crate) enum Action {
     },
     /// Retry a failed event.
     Retry {
-        /// Name of the consumer.
+        /// Name of the consumer: notifications or webhooks.
         consumer: String,
         /// Number of the event.
         event: i64,
     },
     /// Discard a failed event.
     Drop {
-        /// Name of the consumer.
+        /// Name of the consumer: notifications or webhooks.
         consumer: String,
         /// Number of the event.
         event: i64,

@@ -24,7 +24,7 @@ pub(crate) enum Action {
     },
     /// Run one job now and wait for it to end.
     Run {
-        /// Kind of job; an unknown kind prints the list of kinds.
+        /// Kind of job, e.g. repo:maintain. An unknown kind prints the list of kinds.
         kind: String,
         /// Payload of the job as JSON, e.g. {"repo_id": 1}.
         #[arg(long, value_name = "JSON")]

@@ -20,7 +20,7 @@ pub(crate) fn run(command: clap::Command, args: &Args) -> Result<(), Failure> {
             .map_err(|error| Failure::failed(format!("cannot write man pages to {}: {error}", dir.display())));
     }
     let mut page = Vec::new();
-    // Like the written pages: none of them is about `abide help`, which shows what they say.
+    // Like the written pages, without one for `abide help`, which shows the same texts.
     Man::new(command.disable_help_subcommand(true))
         .render(&mut page)
         .map_err(|error| Failure::failed(format!("cannot render the man page: {error}")))?;

@@ -41,7 +41,7 @@ async fn user(forge: &Forge, name: &str) -> Result<User, Failure> {
     accounts::find(forge, &parsed).await?.ok_or_else(missing)
 }
 
-/// Everything on standard input, without the line break at its end. Bounded: no answer is that long.
+/// Reads standard input up to a limit, without the final line break.
 fn from_stdin() -> Result<String, Failure> {
     let mut text = String::new();
     std::io::stdin()
@@ -51,7 +51,7 @@ fn from_stdin() -> Result<String, Failure> {
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Prints all of it. Whoever read it may have seen enough before its end, as `head` does.
+/// Prints bytes. A closed pipe, such as to `head`, is no error.
 fn to_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

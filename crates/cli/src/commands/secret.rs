@@ -1,14 +1,14 @@
-//! A password that someone types, or that a script hands over.
+//! Input of a password, from a terminal or from a script.
 
 use super::from_stdin;
 use crate::failure::Failure;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{BufRead as _, IsTerminal as _, Read as _, Stdin, Write as _, stderr, stdin};
 
-/// Longest line that is read from a terminal; no password is that long.
+/// Longest line that is read from a terminal.
 const MAX_LINE: u64 = 4096;
 
-/// The password: from standard input if a script says so, else typed twice at a terminal, where nobody sees it.
+/// Reads the password from standard input if `from_script`; otherwise twice from a terminal, without echo.
 pub(super) fn secret(from_script: bool) -> Result<String, Failure> {
     if from_script {
         return from_stdin();
@@ -27,7 +27,7 @@ pub(super) fn secret(from_script: bool) -> Result<String, Failure> {
 
 fn ask(input: &Stdin, prompt: &str) -> Result<String, Failure> {
     let failed = |error: std::io::Error| Failure::failed(format!("cannot read from the terminal: {error}"));
-    // Before the prompt: who answers it quickly must not be shown or lost.
+    // Echo is turned off before the prompt, so that quick input is neither shown nor lost.
     let quiet = Quiet::new(input).map_err(failed)?;
     eprint!("{prompt}");
     stderr().flush().map_err(failed)?;
@@ -41,7 +41,7 @@ fn ask(input: &Stdin, prompt: &str) -> Result<String, Failure> {
     }
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// A terminal without echo, until this is dropped.
 struct Quiet<'a> {
     input: &'a Stdin,
     before: Termios,

@@ -17,19 +17,19 @@ use tracing_subscriber::EnvFilter;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// IP address and port for HTTP.
+    /// IP address and port for HTTP [default: server.listen, 127.0.0.1:7464].
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<String>,
-    /// IP address and port for SSH.
+    /// IP address and port for SSH [default: server.ssh_listen, 127.0.0.1:7465].
     #[arg(long, value_name = "ADDR:PORT")]
     ssh_listen: Option<String>,
-    /// Public URL of this server.
+    /// URL of this server in links, mails and clone URLs [default: server.public_url, or the HTTP address].
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 }
 
 impl Args {
-    /// These flags are settings like any other.
+    /// Adds these flags as settings.
     pub(crate) fn add_to(&self, flags: Flags) -> Flags {
         flags
             .with(LISTEN, self.listen.clone())
@@ -49,7 +49,13 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let part = Part::Server { public_url: public_url(&config, http_at), ssh_url: ssh_url(&config, http_at, ssh_at) };
     let forge = compose::forge(&config, part).await?;
     let recovered = start::recover(&forge).await?;
-    tracing::info!(?recovered, "recovered work of earlier runs");
+    let start::Recovered { pushes, directories, incoming } = recovered;
+    tracing::info!(
+        pushes,
+        directories,
+        incoming,
+        "checked unfinished work of earlier runs; the numbers are what was finished or removed"
+    );
 
     for wide in doctor::wide_modes(&forge)? {
         tracing::warn!("{wide}");
@@ -96,7 +102,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a line for whoever started the server. They may have stopped listening, which is no reason to stop serving.
+/// Prints a line to standard output. A closed pipe does not stop the server.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
@@ -123,7 +129,7 @@ fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
     listener.local_addr().map_err(|error| Failure::failed(format!("cannot read the listening address: {error}")))
 }
 
-/// As configured, or where we listen.
+/// Public URL as configured, or the address that the server listens on.
 fn public_url(config: &Config, http_at: SocketAddr) -> String {
     match config.is_given(PUBLIC_URL) {
         true => config.settings.server.public_url.clone(),
@@ -131,7 +137,7 @@ fn public_url(config: &Config, http_at: SocketAddr) -> String {
     }
 }
 
-/// As configured, or the host of the public address with the port we listen at.
+/// Prefix of SSH URLs as configured, or the host of the public URL with the SSH port.
 fn ssh_url(config: &Config, http_at: SocketAddr, ssh_at: SocketAddr) -> String {
     let configured = &config.settings.server.public_ssh_url;
     if !configured.is_empty() {
@@ -175,7 +181,7 @@ fn serve_ssh(
     }
 }
 
-/// Someone who asks us to stop. Watched for before readiness is reported.
+/// Stop signals. Their handlers are installed before readiness is reported.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -188,7 +194,7 @@ impl StopSignals {
     }
 }
 
-/// Returns when someone asks us to stop; fails if a road ends by itself.
+/// Returns at a stop signal; fails if a road ends by itself.
 async fn wait_for_the_end(mut signals: StopSignals, roads: &mut JoinSet<()>) -> Result<(), Failure> {
     tokio::select! {
         _ = signals.terminate.recv() => Ok(()),

@@ -19,7 +19,7 @@ pub(crate) enum Action {
         /// Public key file (.pub).
         file: PathBuf,
         /// Title [default: the comment in the key].
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         title: String,
     },
     /// List a user's keys.
@@ -39,7 +39,7 @@ pub(crate) enum Action {
     },
 }
 
-/// How many keys are listed at most.
+/// Maximum number of listed keys.
 const MAX: i64 = 1000;
 
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {

@@ -17,8 +17,8 @@ pub(crate) enum Action {
     Add {
         /// User name.
         name: String,
-        /// Scopes, separated by commas: repo:read, repo, user:read, user, keys:read, keys,
-        /// notifications, hooks, admin.
+        /// Scopes, separated by commas: repo:read, repo (repositories and git), user:read, user (profile), keys:read,
+        /// keys (SSH keys), notifications, hooks (webhooks), admin (site administration). With :read, only reading.
         #[arg(long)]
         scopes: String,
         /// Name of the token.

@@ -97,13 +97,13 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether it makes sense before there is a data directory.
+    /// Whether the command may create the data directory.
     pub(crate) fn begins(&self) -> bool {
         matches!(self, Self::Add { .. } | Self::Invite { .. })
     }
 }
 
-/// The end of a line about a user name.
+/// Note for a user name that was converted to lowercase.
 fn said_if_folded(folded: bool) -> &'static str {
     if folded { "; user names are lowercase" } else { "" }
 }
@@ -152,8 +152,10 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let remains = content.parse().map_err(|error: UnknownWord| Failure::usage(error.to_string()))?;
             if !yes {
-                return Err(Failure::usage(format!("deleting {name} cannot be undone"))
-                    .hint("confirm with --yes; `abide user suspend` locks a user out without deleting anything"));
+                return Err(Failure::usage(format!(
+                    "deleting the account {name} cannot be undone; its repositories can be restored for some time"
+                ))
+                .hint("confirm with --yes; `abide user suspend` locks a user out without deleting anything"));
             }
             delete_by_operator(forge, account.id, remains).await.map_err(|error| match error {
                 DeleteError::Access(access) => access.into(),

@@ -1,4 +1,4 @@
-//! Texts of settings that the environment and the configuration file give.
+//! Values of settings from the environment and the configuration file, as text.
 
 use super::sections::declared;
 use super::{Source, removed};
@@ -9,16 +9,15 @@ use std::path::Path;
 
 pub(super) type ReadFile<'a> = &'a dyn Fn(&Path) -> std::io::Result<String>;
 
-/// Texts that one or several sources give.
+/// Values from one or several sources.
 #[derive(Default)]
 pub(super) struct Given {
     texts: BTreeMap<&'static str, (String, Source)>,
-    /// Notices about settings that are no longer settings.
     pub notices: Vec<String>,
 }
 
 impl Given {
-    /// The text and its source, if one was given.
+    /// Value and source of a setting, if a source has it.
     pub(super) fn get(&self, setting: &Setting) -> Option<(&str, &Source)> {
         self.texts.get(setting.name).map(|(text, source)| (text.as_str(), source))
     }
@@ -27,13 +26,13 @@ impl Given {
         self.texts.insert(setting.name, (text, source));
     }
 
-    /// Adds another source, which wins over what is there.
+    /// Adds a source, which overrides earlier ones.
     pub(super) fn extend(&mut self, other: Given) {
         self.texts.extend(other.texts);
         self.notices.extend(other.notices);
     }
 
-    /// Adds a text by name. A removed name becomes a notice, an unknown one fails.
+    /// Adds a value by name. A removed name becomes a notice, an unknown one fails.
     fn add(
         &mut self,
         name: &str,
@@ -62,7 +61,7 @@ pub(super) fn from_environment(environment: BTreeMap<String, String>) -> Result<
     Ok(given)
 }
 
-/// The file that was named, or `abide.toml` in the data directory if there is one.
+/// The file of `--config`, or `abide.toml` in the data directory if it exists.
 pub(super) fn from_file(named: Option<&Path>, data: &Path, read: ReadFile<'_>) -> Result<Given, Failure> {
     let path = named.map_or_else(|| data.join("abide.toml"), Path::to_owned);
     let text = match read(&path) {

@@ -1,4 +1,4 @@
-//! Settings: flag > environment > file > default, and always known where a value came from.
+//! Settings: flag > environment > file > default, each with the source of its value.
 //!
 //! Settings are declared with `abide_core::settings!` in the crates that use them. `sections.rs` joins them, `given.rs`
 //! reads the environment and the file, `removed.rs` lists former settings. After [`load`], settings are typed fields.
@@ -16,17 +16,20 @@ use std::path::{Path, PathBuf};
 use sections::{DATA, DATABASE, declared};
 pub(crate) use sections::{LISTEN, LogFormat, PUBLIC_URL, SSH_LISTEN, Settings};
 
+/// Heading of the flags that every command takes, so that help lists them after the command's own.
+const COMMON: &str = "Global options";
+
 /// Flags that every command takes.
 #[derive(clap::Args, Debug, Default, Clone)]
 pub(crate) struct Flags {
     /// Data directory [default: ./data].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
     data: Option<String>,
     /// PostgreSQL URL [default: SQLite in the data directory].
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = COMMON)]
     database: Option<String>,
     /// Configuration file [default: abide.toml in the data directory].
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = COMMON)]
     config: Option<PathBuf>,
     /// Flags that only one command has.
     #[arg(skip)]
@@ -41,7 +44,7 @@ impl Flags {
     }
 }
 
-/// Where a value came from.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     Flag,
@@ -63,7 +66,6 @@ impl std::fmt::Display for Source {
 
 /// The configuration.
 pub(crate) struct Config {
-    /// Values, parsed and checked.
     pub settings: Settings,
     given: Given,
 }
@@ -74,7 +76,7 @@ pub(crate) struct Shown<'a> {
     pub value: String,
     pub source: &'a Source,
     pub help: &'static str,
-    /// Whether it is shown without `--all`: many operators set it, or this one did.
+    /// Whether it is shown without `--all`: common, or set by the operator.
     pub common: bool,
 }
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 settings! {
-    /// Every setting there is.
+    /// All settings.
     #[derive(Clone)]
     pub(crate) struct Settings
     sections {
@@ -26,7 +26,7 @@ settings! {
 }
 
 settings! {
-    /// Where the server is, on disk and in the network.
+    /// Directories and addresses of the server.
     #[derive(Clone)]
     pub(crate) struct ServerSettings in "server" {
         /// Data directory.
@@ -68,7 +68,7 @@ settings! {
     }
 }
 
-/// How a line of the log is written.
+/// Format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,

@@ -8,6 +8,7 @@ pub mod filter;
 pub mod references;
 pub mod search;
 pub mod text;
+pub mod timeline;
 
 use crate::UserId;
 use crate::repo::Role;

@@ -35,7 +35,6 @@ pub enum Ended {
 /// Frames for the client. The bytes that were taken for them are given back when this is dropped, once they are sent.
 #[derive(Default)]
 pub struct Frames {
-    /// The frames, in order.
     pub texts: Vec<String>,
     _held: Option<Arc<Held>>,
 }
@@ -54,7 +53,7 @@ pub struct Client {
     questions: VecDeque<(QueryId, Asked)>,
     running: Option<(QueryId, JoinHandle<()>)>,
     open: HashSet<QueryId>,
-    /// Bytes of the filters of subscriptions and counts, and of our side of reconciliations, for as long as they go on.
+    /// Bytes of the filters of subscriptions and counts, and of our side of reconciliations, while they are open.
     held: HashMap<QueryId, Vec<Held>>,
     _slot: RelaySlot,
 }
@@ -173,7 +172,7 @@ impl Client {
         (actions, held)
     }
 
-    /// Does what the session wants done after a message of so many bytes.
+    /// Executes the actions of the session after a message of `bytes` bytes.
     async fn act(&mut self, actions: Vec<Action>, bytes: usize) -> Vec<String> {
         let mut frames = Vec::with_capacity(actions.len());
         let mut actions = VecDeque::from(actions);
@@ -283,7 +282,7 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Stands for a public URL that cannot be parsed, so that no proof of a key ever matches it.
+/// Placeholder for a public URL that cannot be parsed; no proof of a key matches it.
 fn nowhere() -> Service {
     Service::parse("http://invalid").expect("this is an address")
 }

@@ -1,8 +1,8 @@
 //! Admits the events that move repositories one by one, in the order in which a connection sent them. A state that
 //! directly follows its announcement must find it.
 //!
-//! Each connection has a queue of its own. Its events take turns: so many at once in all, and half as many for one network
-//! and one key. The loop that commits hands events over and never waits here.
+//! Each connection has a queue. The number of events that run at once is limited in total, to half of it per network
+//! and per key. The loop that commits hands events over and never waits here.
 
 use super::{Pending, Verified, failed, stopping};
 use crate::{Fault, Forge, grasp};
@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
-/// Events of one network, or one key, that wait for their turn or have it: as many as one connection may have under way.
+/// Queued and running events per network, and per key: as many as one connection may have unanswered.
 const OF_ONE: usize = 1_000;
 
-/// The same in all. The room of the queue bounds their bytes.
+/// Queued and running events in total. The room of the queue bounds their bytes.
 const IN_ALL: usize = 8_000;
 
-/// How long an event waits for its turn while others have theirs.
+/// Maximum wait of an event for its turn.
 const TURN: Duration = Duration::from_secs(60);
 
 /// The network or key that an event counts for.
@@ -50,7 +50,7 @@ struct Shared {
     waiting: Slots<Who>,
     /// Connections with a task that walks their queue.
     queues: Mutex<HashMap<u64, VecDeque<Waiting>>>,
-    /// The server stops: what has not had its turn is answered so.
+    /// The server stops: events still in a queue are refused with that reason.
     stops: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ impl Lanes {
         let shared = Shared {
             forge: forge.clone(),
             turns: Pool::new("events", count, count.div_ceil(2)),
-            // One for the network and one for the key of each.
+            // Each event takes two slots: one of its network, one of its key.
             waiting: Slots::new(2 * IN_ALL, OF_ONE),
             queues: Mutex::default(),
             stops: AtomicBool::new(false),
@@ -68,7 +68,7 @@ impl Lanes {
         Self { shared: Arc::new(shared), tasks: TaskTracker::new() }
     }
 
-    /// Takes events over. One that is too many is answered at once.
+    /// Queues events. An event over a limit is refused at once.
     pub(super) fn take(&self, events: Vec<Verified>) {
         for Verified { pending, parsed } in events {
             let who = vec![
@@ -94,7 +94,7 @@ impl Lanes {
         self.tasks.spawn(walk(self.shared.clone(), connection));
     }
 
-    /// Ends what is under way. Everything else is answered without its turn: there may be minutes of it.
+    /// Waits for running events, and refuses queued ones, which could take minutes.
     pub(super) async fn finish(self) {
         self.shared.stops.store(true, Ordering::Relaxed);
         self.tasks.close();
@@ -107,7 +107,7 @@ impl Shared {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next event of a connection; without one, its queue is forgotten in the same moment.
+    /// The next event of a connection. An empty queue is removed under the same lock.
     fn next(&self, connection: u64) -> Option<Waiting> {
         let mut queues = self.queues();
         let next = queues.get_mut(&connection)?.pop_front();
@@ -143,7 +143,7 @@ async fn walk(shared: Arc<Shared>, connection: u64) {
             pending.answer(too_many(Full::InAll));
             continue;
         };
-        // In a task of its own: a panic takes one event down, not the queue.
+        // In a separate task, so that a panic affects one event and not the queue.
         let admitting = {
             let forge = shared.forge.clone();
             tokio::spawn(async move { grasp::admit(&forge, &event, parsed, from).await })

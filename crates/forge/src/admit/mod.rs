@@ -1,10 +1,9 @@
 //! Connections to the relay ([`Client`]), and admission of the events that they publish.
 //!
-//! All connections share one queue, with a share of its room for each network (`room.rs`). Whatever waits is taken
-//! together: those that are here already are answered
-//! (`screen.rs`), signatures are checked on other threads while the batch before is being committed, what only has to be
-//! linked to a repository is judged and stored in one unit (`related.rs`), and what moves repositories goes to
-//! [`crate::grasp`], in order for each connection (`lanes.rs`).
+//! All connections share one queue, with a share of its bytes for each network (`room.rs`). All waiting events are
+//! taken as a batch: duplicates are answered (`screen.rs`), and signatures are checked on other threads while the
+//! previous batch is committed. Events that only need a link to a repository are judged and stored in one unit
+//! (`related.rs`). Events that change repositories go to [`crate::grasp`], in order for each connection (`lanes.rs`).
 
 mod client;
 mod lanes;
@@ -77,7 +76,7 @@ pub(crate) struct Admissions {
 }
 
 impl Admissions {
-    /// The one of this forge.
+    /// The instance of this forge.
     pub(crate) fn of(forge: &Forge) -> &Self {
         forge.part()
     }
@@ -93,7 +92,7 @@ impl Admissions {
         }
     }
 
-    /// Queues an event once there is room for it, or answers that there was none for too long.
+    /// Queues an event once there is room for it, or refuses it after a timeout.
     pub(crate) async fn submit(&self, submission: Submission) {
         let bytes = submission.event.content.len() + tag_bytes(&submission.event);
         let room = self.room.take(submission.from.map(Network::of), bytes).await;

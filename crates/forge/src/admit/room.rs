@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The unit of room: what an event takes beside its text.
+/// Unit of room, and the overhead of an event beside its text.
 const UNIT: usize = 1024;
 
-/// How long an event waits for room. Its connection is not read meanwhile, so no more than one waits for each.
+/// Maximum wait of an event for room. Its connection is not read meanwhile, so at most one event of a connection waits.
 const PARKED: Duration = Duration::from_secs(5);
 
 pub(super) struct Room {
@@ -29,15 +29,15 @@ pub(super) struct Held {
 }
 
 impl Room {
-    /// So many bytes in all, a quarter of them for one network.
+    /// `bytes` in total, a quarter of them for one network.
     pub(super) fn new(bytes: usize) -> Self {
         let units = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS);
         let of_one = share_of_one(units, units / 4);
         Self { all: Arc::new(Semaphore::new(units)), units, of_one, networks: NetworkQueues::new(of_one) }
     }
 
-    /// Waits for room for an event of so many bytes. One that is larger than the share of its network takes all of that.
-    /// `None`: there was none for too long.
+    /// Waits for room for an event of `bytes` bytes. An event larger than the share of its network takes the whole
+    /// share. `None`: timeout.
     pub(super) async fn take(&self, network: Option<Network>, bytes: usize) -> Option<Held> {
         self.take_within(network, bytes, PARKED).await
     }

@@ -33,11 +33,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the git work for an event waits for a slot while its sender waits for an answer and others for their turn.
-/// Beyond it, the event waits in purgatory and a job goes on.
+/// Wait of an event for a git slot while its sender waits for the answer and others for their turn. After it, the event
+/// waits in purgatory and a job continues.
 pub(super) const LANE_WAIT: Duration = Duration::from_secs(5);
 
-/// How long such a job waits before it is tried again later: jobs of other kinds need its runner.
+/// Wait of such a job for a git slot. After it, the job is retried later, because jobs of other kinds need its runner.
 pub(super) const JOB_WAIT: Duration = Duration::from_secs(30);
 
 /// Default branch of a repository whose state does not name HEAD.
@@ -47,7 +47,6 @@ const MAIN: &str = "refs/heads/main";
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one at a time is moved along a push")]
 pub(crate) enum Objects {
-    /// In the repository already.
     Here,
     /// Just received, or kept beside the repository.
     Received(String, Connected),
@@ -58,7 +57,6 @@ pub(crate) enum Objects {
 /// The repository to align, as its caller loaded it. A change since then is noticed under the lease.
 #[derive(Debug, Clone)]
 pub(crate) enum Home {
-    /// It has a row.
     Served(Box<Repo>),
     /// It waits in purgatory under this reserved id.
     Waiting(RepoId),
@@ -75,7 +73,7 @@ pub(crate) enum Aligned {
     Refused(String),
 }
 
-/// The party that brings git data, as logs and pushes record it.
+/// The party that pushed the git data, for logs and push records.
 #[derive(Debug, Clone)]
 pub(crate) struct Bringer {
     pub transport: &'static str,
@@ -83,7 +81,6 @@ pub(crate) struct Bringer {
     /// The client that is charged for git slots and rations.
     pub client: Client,
     pub paying: Paying,
-    /// Credential of the push.
     pub standing: Standing,
 }
 
@@ -131,7 +128,7 @@ async fn run(
     objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
-    // A pull request that is released looks at no others: whoever released it does, once.
+    // A released pull request does not search for others; the caller that released it does so once.
     let brings = matches!(order, Order::Push(_) | Order::State(_)).then(|| coordinate.clone());
     let aligned = match home {
         Home::Served(repo) => served(&forge, *repo, coordinate, order, objects, bringer).await,

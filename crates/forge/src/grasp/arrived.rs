@@ -1,5 +1,5 @@
-//! Looks again at pull requests that wait for their commit, once git data came to a repository that they name: the commit
-//! may have come with a branch, or with another pull request.
+//! Rechecks pull requests that wait for their commit after git data arrived in a repository that they name: the commit
+//! can arrive with a branch or with another pull request.
 
 use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::{RepoCoordinate, View};
@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Waiting pull requests of one repository that one look takes on, the latest. Their commits are looked up together, in
-/// this process: ten times as many as one key may have waiting, and less work than one run of git.
+/// Waiting pull requests of one repository that one check reads, the latest. Their commits are looked up together in
+/// this process, which costs less than one run of git. One key may have a tenth of this waiting.
 const LOOKED_AT: i64 = 1_000;
 
 /// Pull requests that a push releases before its report. Each takes several runs of git, and the pusher waits for them;
@@ -89,7 +89,7 @@ async fn release_all(forge: &Forge, coordinate: &RepoCoordinate, by: By) -> Resu
     let view = View { refs: BTreeMap::new(), head: None, object_dirs: vec![forge.layout().repo(repo.id)] };
     let wanted: HashSet<Oid> = waiting.iter().map(|row| row.commit).collect();
     let here = view.present(wanted).await?;
-    // In the order in which they came: an update comes after its pull request.
+    // In order of arrival, so that an update follows its pull request.
     let mut arrived = waiting.iter().rev().filter(|row| here.contains(&row.commit));
     let (mut served, mut busy, mut last) = (false, false, Ok(()));
     for row in arrived.by_ref().take(by.at_most()) {

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 /// Prefix of the names of such areas. The reconciler of pushes skips areas with this prefix.
 const MARK: &str = "aside-";
 
-/// Bytes that an address may still leave here; `None` if no bytes are left or purgatory is full.
+/// Remaining bytes that an address may keep aside; `None` if none are left or purgatory is full.
 pub(crate) async fn budget(forge: &Forge, from: Option<IpAddr>) -> Result<Option<u64>, Fault> {
     let settings = &forge.settings().grasp;
     let address = address(from);
@@ -29,7 +29,7 @@ pub(crate) async fn budget(forge: &Forge, from: Option<IpAddr>) -> Result<Option
     Ok(Some(left).filter(|left| *left > 0))
 }
 
-/// Bytes that are left to an address, not counting a commit that is being replaced.
+/// Remaining bytes of an address, without the commit that is being replaced.
 async fn left_for(
     conn: &mut Conn,
     settings: &GraspSettings,
@@ -55,8 +55,7 @@ pub(crate) enum Kept {
     Nothing,
 }
 
-/// Why a commit could not be kept as things are; `None` if it could, beside so many bytes of the same push. Nothing is
-/// written.
+/// Reason why a commit cannot be kept, given further bytes of the same push; `None` if it can. Writes nothing.
 pub(crate) async fn refusal(
     forge: &Forge,
     id: EventId,
@@ -126,7 +125,7 @@ pub(crate) async fn remove(forge: &Forge, key: &str) {
     }
 }
 
-/// A commit of so many bytes that is to wait for its event.
+/// A commit that is to wait for its event, with its size.
 struct Asked {
     event_id: [u8; 32],
     bytes: u64,
@@ -143,13 +142,13 @@ impl Asked {
     }
 }
 
-/// Whether there is room for a commit.
+/// Result of the check for room.
 enum Room {
-    /// There is, also in place of what was kept before.
+    /// There is room, counting the commit that is being replaced as free.
     Free {
         before: Option<Half>,
     },
-    /// Its event is here.
+    /// The event arrived in the meantime.
     Known,
     Full,
 }

@@ -14,18 +14,18 @@ use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Announcements of one identifier that are looked at beside those of the key in question and of everyone whom it reaches.
-/// Strangers may use the same identifier.
+/// Announcements of one identifier by other keys that are read. Announcements of the key in question and its
+/// maintainers do not count. Strangers may use the same identifier.
 const AT_MOST: i64 = 2_000;
 
-/// Bytes of those, of the ones that are stored and of the ones that wait: 2 KiB for each, which most do not have. The shortest
-/// are looked at, so long ones take no room from others.
+/// Bytes of these announcements, for stored and for waiting ones: 2 KiB each, which most do not reach. The shortest are
+/// read first, so long ones cannot displace others.
 pub(super) const OTHER_BYTES: i64 = 4 << 20;
 
-/// States of one circle of authors that are looked at.
+/// States that are read for each group of authors.
 const STATES: i64 = 10_000;
 
-/// Bytes of states that are examined, for stored and for waiting states, for each circle of authors.
+/// Bytes of states that are read, for stored and for waiting states, for each group of authors.
 pub(super) const STATE_BYTES: i64 = 16 << 20;
 
 /// Authors whose states are examined although they are not maintainers in question: maintainers of repositories that
@@ -111,8 +111,8 @@ impl GraspContext {
         let listed = context.listed();
         let of = |owner| (owner, maintainers(owner, &listed, settings.maintainers, settings.maintainer_bounds));
         context.maintainers = listed.keys().copied().map(of).collect();
-        // The key's own maintainers first: strangers that use the identifier, or list these keys unasked, take no room
-        // from them.
+        // The key's own maintainers first, so that strangers who use the identifier or list these keys cannot displace
+        // them.
         let near = context.maintainers(key);
         let others: BTreeSet<_> = context
             .maintainers

@@ -22,11 +22,11 @@ use abide_store::repos::purges;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Directories, and refs, that go while the sender of a deletion request waits for the answer: a pull request for as many
-/// repositories as it may name. The sweep and the jobs that are queued with the request take away the others.
+/// Directories, and refs, that are deleted while the sender of a deletion request waits for the answer: enough for a
+/// pull request that names the maximum number of repositories. The sweep and queued jobs delete the others.
 const AT_ONCE: usize = 20;
 
-/// How many of these PR events, which are for so many repositories each, lose their refs at once.
+/// Number of PR events whose refs are deleted at once, given the number of repositories of each.
 fn at_once(repos: impl Iterator<Item = usize>) -> usize {
     let sum = |refs: &mut usize, repos: usize| {
         *refs += repos;

@@ -105,7 +105,7 @@ fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Time
     }
 }
 
-/// The sender's address as the caps count it: one network where a sender has many addresses.
+/// The sender's network, which the caps count: a /64 network for IPv6.
 fn address(from: Option<IpAddr>) -> Option<String> {
     from.map(|ip| throttle::network(Some(ip)))
 }

@@ -38,7 +38,7 @@ pub(super) async fn admit(
     decide(forge, event, &Arrival { proposed, from, allowance, by: By::Sender }).await
 }
 
-/// Decides again about a PR event that waits, because git was busy when it came: the job. `false`: it does not wait.
+/// Job: decides again about a PR event that waits because git was busy on its arrival. `false`: it does not wait.
 pub(super) async fn again(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
     let half = pr_events::get(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some(event) = half.and_then(|half| half.json).and_then(|json| readable(&json)) else { return Ok(false) };
@@ -46,7 +46,7 @@ pub(super) async fn again(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
     if is_deleted(&mut *forge.store().read().await?, &event).await? {
         return Ok(true);
     }
-    // It was judged when it came, and its bytes are counted where it waits.
+    // The event was judged on arrival, and its bytes are counted in purgatory.
     let allowance = Allowance::unlimited(event.pubkey);
     let arrival = Arrival { proposed, from: None, allowance: &allowance, by: By::Job };
     if let Answer::Refused(refusal) = decide(forge, &event, &arrival).await? {
@@ -55,7 +55,7 @@ pub(super) async fn again(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// A PR event and how it came.
+/// A PR event and its origin.
 struct Arrival<'a> {
     proposed: PrEvent,
     from: Option<IpAddr>,
@@ -63,12 +63,12 @@ struct Arrival<'a> {
     by: By,
 }
 
-/// Who asks for a decision.
+/// Caller of a decision.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// The sender of the event, who waits for the answer.
     Sender,
-    /// The job of one that waits already.
+    /// The job of a waiting PR event.
     Job,
 }
 
@@ -122,7 +122,7 @@ async fn try_admit(
     let (relation, steps) = super::relation::of(forge, event).await?;
     match judge(proposed, relation, home, found.commit()) {
         PrVerdict::Refuse(refusal) => Ok(Tried::Answered(Answer::Refused(refusal))),
-        // It waits as it is.
+        // It continues to wait.
         PrVerdict::WaitForRepository | PrVerdict::Wait { .. } if *by == By::Job => Ok(Tried::Answered(Answer::Waiting)),
         PrVerdict::WaitForRepository => attached::wait(forge, event, *from, allowance).await.map(Tried::Answered),
         PrVerdict::Wait { .. } => {
@@ -247,8 +247,8 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
     Ok(Answer::Stored)
 }
 
-/// It waits for its commit, or for the job. What was pushed under its id and is another commit goes: the event says what
-/// belongs there.
+/// Puts the event into purgatory, where it waits for its commit or for the job. A different commit that was pushed
+/// under its id is dropped, because the signed event names the commit.
 async fn wait(
     forge: &Forge,
     event: &Event,
@@ -285,7 +285,7 @@ async fn wait(
                 aside::remove(forge, &key).await;
             }
             if due == Due::Job {
-                // The job does not know where it came from.
+                // The job has no network to charge: purgatory does not store the sender's address for it.
                 quota::count_refs(forge, event.pubkey, network, targets.len()).await;
             }
             Ok(Tried::Answered(Answer::Waiting))
@@ -337,7 +337,7 @@ async fn write_wait(tx: &mut Tx, unit: &Wait) -> Result<Wrote, Halt> {
         created_at: tx.now(),
         expires_at: until,
     };
-    // Also for repositories that wait: their first push may bring the commit.
+    // Repositories in purgatory too, because their first push can contain the commit.
     let waiting = purgatory::attached::waiting_repos(tx, &unit.named).await?.into_iter();
     let waiting = waiting.filter_map(|home| match home {
         Home::Repo(owner, identifier) => Some((owner, identifier)),

@@ -1,5 +1,5 @@
-//! Promotion out of purgatory: a repository with git data gets its row, and its announcement is served. Everything
-//! happens in the transaction that ends the push.
+//! Promotion out of purgatory: a repository with git data gets its row, and its announcement is served, in the
+//! transaction that ends the push.
 
 use super::authority::GraspPushes;
 use super::signed::{Signed, serve_state};
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 /// A description is one line in a list; longer text is cut.
 const LONGEST_DESCRIPTION: usize = 350;
 
-/// Data that is written when a waiting repository has its git data in place.
+/// Rows that are written when a waiting repository has its git data.
 #[derive(Debug, Clone)]
 pub(super) struct Promotion {
     pub settings: GraspSettings,
@@ -115,8 +115,8 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     Ok(Some(attached))
 }
 
-/// Serves the states without refs that waited: there is no git data that would bring them out. The newest of each
-/// maintainer; the state that was followed is stored by now, and has taken older ones of its author with it.
+/// Serves the waiting states without refs, which no git data would promote: the newest of each maintainer. The followed
+/// state is stored by now, and replaced older states of its author.
 async fn untracking(tx: &mut Tx, promotion: &Promotion) -> Result<Vec<Event>, Fault> {
     let Promotion { settings, announcement, .. } = promotion;
     let context =

@@ -27,7 +27,6 @@ pub(crate) use crate::open::RepoCoordinate;
 pub(crate) enum Order {
     /// A push, if signed events say the same.
     Push(Vec<RefUpdate>),
-    /// Follow this state.
     State(Box<Event>),
     /// Take the commit of this PR event.
     PrEvent(Box<Event>, Oid),
@@ -356,7 +355,7 @@ async fn named(
     if !repos.iter().any(|repo| RepoCoordinate::from(repo) == *coordinate) {
         return Ok(Named::Elsewhere);
     }
-    // One that is served takes it itself.
+    // A served repository takes the commit itself.
     if serves || !matches!(known, KnownEvent::Waiting(_)) {
         return Ok(Named::Here);
     }

@@ -22,8 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the sum over all strangers is used before it is computed again. This node adds the bytes that it stores in
-/// the meantime.
+/// Lifetime of the cached sum over all strangers. This node adds the bytes that it stores meanwhile.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// Lifetime of a reservation whose push never ends; longer than the time limit of git for a push.
@@ -46,12 +45,12 @@ pub(crate) struct Strangers {
 }
 
 impl Strangers {
-    /// The one of this forge.
+    /// The instance of this forge.
     pub(crate) fn of(forge: &Forge) -> &Self {
         forge.part()
     }
 
-    /// The sums, made anew once a minute.
+    /// The sums, recomputed once a minute.
     async fn total(&self, forge: &Forge) -> Result<Total, Fault> {
         let now = forge.clock().now();
         if let Some(total) = self.fresh(now) {
@@ -64,7 +63,8 @@ impl Strangers {
         Ok(total)
     }
 
-    /// The last sums, if they serve. Whoever finds old ones sums anew; the others go by the old ones meanwhile.
+    /// The cached sums, unless the caller must recompute them. One caller recomputes expired sums; the others use the
+    /// expired ones meanwhile.
     fn fresh(&self, now: Timestamp) -> Option<Total> {
         let mut summed = self.summed.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, total) = summed.as_mut()?;
@@ -115,7 +115,6 @@ fn count(number: i64) -> u64 {
 pub(crate) struct QuotaLimits {
     pub quotas: Quotas,
     pub room: Room,
-    /// Repositories of all strangers.
     repos: u64,
 }
 
@@ -290,7 +289,7 @@ pub(crate) struct Payer {
 }
 
 impl Payer {
-    /// The key whose signature brings the data in is charged. Without a key, only the network is charged.
+    /// Charges the key that signed for the data. Without a key, only the network is charged.
     pub(crate) async fn load(forge: &Forge, key: Option<PublicKey>, from: Option<IpAddr>) -> Result<Self, Fault> {
         let signer = match key {
             Some(key) => crate::relay::signer(&mut *forge.store().read().await?, key).await?,
@@ -400,10 +399,10 @@ pub(crate) async fn give_back(forge: &Forge, id: &str) {
     }
 }
 
-/// When the git data of a push is reserved.
+/// Time when the git data of a push is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Paying {
-    /// When it is weighed.
+    /// After it arrived and its size is known.
     WhenWeighed,
     /// Earlier, under this reservation id.
     Reserved(String),

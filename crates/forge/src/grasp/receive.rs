@@ -92,7 +92,6 @@ struct PushTarget<'a> {
     /// `None` while it waits in purgatory.
     repo: Option<&'a Repo>,
     ip: Option<IpAddr>,
-    /// Client for git's slots.
     client: abide_git::Client,
     transport: &'static str,
     standing: &'a Standing,
@@ -141,8 +140,8 @@ impl Sorted {
     }
 }
 
-/// Size limit of the push: the space left to those who pay for its parts, plus the rest of the budget for unsigned
-/// commits. Each part is weighed again once it has arrived.
+/// Size limit of the push: the remaining quota of the payers of its parts, plus the rest of the budget for unsigned
+/// commits. Each part is weighed again after it arrived.
 async fn within_budget(
     forge: &Forge,
     target: &PushTarget<'_>,
@@ -258,9 +257,9 @@ struct AsidePart {
     part: Part,
 }
 
-/// Puts everything in its target: first what moves branches, then PR events, then what waits. Before the first ref moves,
-/// all parts have their objects, proved complete, and were judged: should one be refused of a push that is all or
-/// nothing, nothing has moved. A part that fails after that is refused alone.
+/// Applies the parts of a push: branches and tags, then PR events, then commits that wait. Before the first ref moves,
+/// the objects of all parts are proved complete and all parts are judged, so an atomic push that is refused moves
+/// nothing. A part that fails later is refused alone.
 async fn apply(
     forge: &Forge,
     target: &PushTarget<'_>,
@@ -346,7 +345,7 @@ async fn apply(
     Ok(())
 }
 
-/// Notes what became of a part: a ref that is refused takes the others with it only while none of them has moved.
+/// Records a refused part. In an atomic push it refuses the others too, as long as no ref has moved.
 fn refuse(verdicts: &mut Verdicts, name: &RefName, outcome: Result<(), String>, moved: &mut bool) {
     match outcome {
         Ok(()) => *moved = true,
@@ -355,12 +354,12 @@ fn refuse(verdicts: &mut Verdicts, name: &RefName, outcome: Result<(), String>, 
     }
 }
 
-/// A fault of ours before a ref was touched, for whoever pushes.
+/// Text for the client about an internal error before any ref changed.
 fn untouched(fault: &Fault) -> String {
     Stopped::reason_for(fault, "the server failed; this ref was not changed, try again later")
 }
 
-/// A fault of ours while a ref was written, for whoever pushes.
+/// Text for the client about an internal error while refs were written.
 fn uncertain(fault: &Fault) -> String {
     Stopped::reason_for(fault, Stopped::UNCERTAIN)
 }
@@ -380,7 +379,8 @@ async fn follow(forge: &Forge, target: &PushTarget<'_>, updates: Vec<RefUpdate>,
     Ok(aligned)
 }
 
-/// Makes everything ready to serve a PR event whose commit came, in every repository that it names; or says why not.
+/// Prepares serving a PR event whose commit arrived, in every repository that it names; or returns the reason against
+/// it.
 async fn prepare(
     forge: &Forge,
     target: &PushTarget<'_>,
@@ -413,7 +413,7 @@ fn release_result(released: Released) -> Result<(), String> {
     }
 }
 
-/// Whether a commit could wait for its event, beside so many bytes that came with it; or says why not.
+/// Checks whether a commit may wait for its event, given further bytes of the push; or returns the reason against it.
 async fn look_aside(
     forge: &Forge,
     target: &PushTarget<'_>,

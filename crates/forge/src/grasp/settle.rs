@@ -1,5 +1,5 @@
-//! Examines again everything that waits for one identifier: git data that came to one repository may complete a state
-//! that governs another.
+//! Rechecks all waiting states of one identifier: git data that arrived in one repository can complete a state that
+//! governs another.
 
 use super::align::{Aligned, Bringer, Home, JOB_WAIT, Objects, align, client_of};
 use super::arrived;
@@ -23,7 +23,7 @@ use std::collections::HashSet;
 /// Maximum number of steps of one run. Each step moves one repository to one state.
 const AT_MOST: usize = 1_000;
 
-/// Steps of a settling that whoever sent an event waits for; the job goes on with the others.
+/// Steps of a run for which the sender of an event waits; the job continues with the others.
 const AT_ONCE: usize = 20;
 
 /// Moves every repository of an identifier to the newest state whose objects are present, on behalf of `client`.
@@ -57,7 +57,8 @@ async fn settle_some(
     Ok(())
 }
 
-/// Settles what a push has not settled itself. Does nothing if its repository is the only one and no state waits.
+/// Settles the other repositories of the identifier after a push. Does nothing if there is only one repository and no
+/// state waits.
 pub(crate) async fn settle_others(
     forge: &Forge,
     identifier: &str,
@@ -73,8 +74,8 @@ async fn is_wanted(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError
     Ok(is_shared(conn, identifier).await? || !purgatory::states(conn, identifier, 1, i64::MAX).await?.is_empty())
 }
 
-/// As [`settle`], once something was written that may be answered. The job that was queued with it tries again, and goes
-/// on where there are many repositories.
+/// As [`settle`], after an event was stored and before its sender is answered. The job that was queued with the event
+/// retries failures, and continues if there are many repositories.
 pub(crate) async fn settle_after(forge: &Forge, identifier: &str, key: PublicKey, client: Client) {
     if let Err(fault) = settle_some(forge, identifier, key, client, AT_ONCE).await {
         tracing::warn!(error = %fault, identifier, "cannot settle repositories of an identifier; their job retries");
@@ -87,8 +88,8 @@ async fn is_shared(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError
     Ok(served + purgatory::announcements(conn, identifier, 2, i64::MAX).await?.len() > 1)
 }
 
-/// Queues a settling in the transaction that ends a push, so that a crash or a failure right after it leaves nobody
-/// behind: no other repository, and no pull request whose commit came with it. Only where there is anything to settle.
+/// Queues the settling job in the transaction that ends a push, if there is anything to settle. So a crash right after
+/// it leaves no other repository and no pull request unaligned.
 pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     match nostr::repos::coordinate(tx, repo).await? {
         Some((owner, identifier)) => enqueue_named(tx, &owner, &identifier).await,

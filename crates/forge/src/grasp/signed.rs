@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Signed {
     /// The state that the refs follow.
     state: Option<String>,
-    /// PR events whose commits arrive.
+    /// PR events whose commits the push contains.
     pr_events: Vec<String>,
     /// The branch that HEAD names from now on.
     head: Option<String>,
-    /// Bytes of git data that come with the push.
+    /// Bytes of git data of the push.
     #[serde(default)]
     bytes: u64,
     /// The network that is charged for the bytes; none for accounts.
@@ -56,7 +56,7 @@ impl Signed {
         self.head = head.map(|name| name.as_str().to_owned());
     }
 
-    /// Adds a PR event whose commit arrives.
+    /// Adds a PR event whose commit the push contains.
     pub(super) fn release(&mut self, pr_event: &Event) {
         self.pr_events.push(to_json(pr_event));
     }

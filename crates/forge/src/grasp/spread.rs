@@ -1,11 +1,11 @@
-//! A PR event's commit is a ref of every repository that the PR event is for and that takes changes, and of none once it is
-//! deleted. A repository that is archived, or whose owner is suspended, is left out: it keeps the PR event from none of the
-//! others. It gets the PR event by a job once it takes changes again.
+//! A PR event's commit gets a ref in every repository that the PR event names and that accepts changes. Deleting the
+//! event removes these refs. Archived repositories, and repositories of suspended owners, are left out without refusing
+//! the event. A job adds it once they accept changes again.
 //!
-//! Three steps come before the first ref. The objects are put beside every repository and proved complete there. Each
-//! repository accepts the PR event. The quota for all of them is reserved. So either all repositories take the
-//! PR event, or none. The event is stored with the first repository's ref. The others follow at once, and a job that is
-//! queued with the event finishes them after a failure.
+//! Three steps precede the first ref: the objects are staged beside every repository and proved complete there, each
+//! repository accepts the PR event, and the quota for all is reserved. So either all repositories take the PR event, or
+//! none. The event is stored with the first repository's ref. The others follow at once; a job that is queued with the
+//! event finishes them after a failure.
 
 use super::align::{Aligned, Bringer, Home, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Decision, Order, RepoCoordinate, View, decide};
@@ -81,10 +81,9 @@ pub(crate) async fn targets(forge: &Forge, named: &[Coordinate]) -> Result<(Vec<
     Ok((found, home))
 }
 
-/// Where the commit of a PR event is.
+/// Location of a PR event's commit.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// In this repository.
     Repo(RepoId),
     /// In the area with this key, which was received beside the repository with this id.
     Area(String, Option<RepoId>),
@@ -101,8 +100,8 @@ pub(crate) enum Released {
     Refused(Refusal),
 }
 
-/// Takes the commit of a PR event into every repository that it is for, and serves the event. Everything is judged for
-/// all of them before the first ref is written.
+/// Writes the commit of a PR event to every repository that it names, and serves the event. All repositories are judged
+/// before the first ref is written.
 pub(crate) async fn release(
     forge: &Forge,
     event: &Event,
@@ -117,8 +116,8 @@ pub(crate) async fn release(
     }
 }
 
-/// Puts the objects of a PR event beside every repository that it is for, asks whether they take it, and reserves what
-/// it needs of the quota. No ref is written before [`Ready::release`]. Returns why it is not released otherwise.
+/// Stages the objects of a PR event beside every repository that it names, judges it for each, and reserves its quota.
+/// No ref is written before [`Ready::release`]. Returns the reason if it cannot be released.
 pub(crate) async fn prepare(
     forge: &Forge,
     event: &Event,
@@ -164,8 +163,8 @@ pub(crate) async fn prepare(
     Ok(Ok(Ready { id: event.id, author: event.pubkey, order, targets, staged, reservation, bringer }))
 }
 
-/// A PR event that all its repositories take, with everything that they need of it beside them. The area that it came
-/// from has to stay until it is released or abandoned.
+/// A PR event that all its repositories accept, with its objects staged beside them. The area of the push must stay
+/// until it is released or abandoned.
 pub(crate) struct Ready {
     id: EventId,
     author: PublicKey,
@@ -177,8 +176,8 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Writes the refs and serves the event. Should a write fail after the first, the job that is queued with the event
-    /// takes it into the others: what it needs of the quota stays reserved.
+    /// Writes the refs and serves the event. If a write fails after the first, the job that is queued with the event
+    /// finishes the others; their quota stays reserved.
     pub(crate) async fn release(self, forge: &Forge) -> Result<Released, Fault> {
         let Self { id, author, order, targets, staged, reservation, bringer } = self;
         let written = write(forge, &order, targets.iter().zip(staged), &bringer).await;
@@ -195,7 +194,7 @@ impl Ready {
         }
     }
 
-    /// Gives back what was reserved for it.
+    /// Releases its reservation.
     pub(crate) async fn abandon(self, forge: &Forge) {
         give_back(forge, &self.reservation).await;
     }
@@ -219,7 +218,8 @@ fn area_of(objects: &Objects) -> Option<&Path> {
     }
 }
 
-/// Reserves the git data of all repositories together in the proposer's quota, and checks the room on the disk.
+/// Reserves the git data of all repositories together in the quota of the PR event's author, and checks the free disk
+/// space.
 async fn reserve(
     forge: &Forge,
     event: &Event,
@@ -291,8 +291,8 @@ struct Staging<'a> {
     update: [RefUpdate; 1],
     commit: Oid,
     client: Client,
-    /// Bytes that may still be copied. Anyone can propose, so the copies for one event are limited like the commits
-    /// that one address may leave here.
+    /// Bytes that may still be copied. Anyone can send a PR event, so its copies are limited like the commits that one
+    /// address may keep aside.
     left: u64,
 }
 
@@ -302,8 +302,8 @@ impl<'a> Staging<'a> {
         Self { forge, update, commit, client, left: forge.settings().grasp.unsigned_per_address }
     }
 
-    /// Puts the objects that a repository lacks beside it and proves the commit complete there. `None`: an object is
-    /// missing, or the copy would exceed the limit.
+    /// Stages the objects that a repository lacks and proves the commit complete there. `None`: an object is missing,
+    /// or the copy would exceed the limit.
     async fn stage(&mut self, source: &Source, target: &Target, named: &[Target]) -> Result<Option<Objects>, Fault> {
         let Self { forge, client, .. } = *self;
         if holds(forge, target.repo.id, &self.update, client).await? {
@@ -376,8 +376,8 @@ pub(super) async fn holder(
     Ok(None)
 }
 
-/// Gives the commit of a served PR event to every repository that it names, from one that has it. Fails if a repository
-/// could not take it, so that the job is retried.
+/// Copies the commit of a served PR event to every repository that it names. Fails if a repository could not take it,
+/// so that the job is retried.
 pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let found = nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(()) };
@@ -432,7 +432,8 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Coordinate]) ->
     Ok(())
 }
 
-/// Queues what makes sure of it, in the transaction that serves or removes a PR event, or lets it wait because git is busy.
+/// Queues the job that writes or removes the refs of a PR event, in the transaction that serves or removes it, or puts
+/// it into purgatory because git is busy.
 pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, pr_event: &PrEvent) -> Result<(), StoreError> {
     jobs::enqueue(tx, jobs::Kind::GraspSpread, &Payload::of(event, pr_event), None).await
 }
@@ -526,7 +527,7 @@ async fn run(forge: &Forge, id: EventId, named: &[Coordinate]) -> Result<(), Fau
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
-    let lacking = || JobError::Final("the payload lacks the proposal; this job is queued with one".into());
+    let lacking = || JobError::Final("the payload has no PR event; this job is queued with one".into());
     match jobs::payload(job).ok_or_else(lacking)? {
         Payload::CatchUp { repo_id, before } => Ok(catch_up(forge, repo_id, before).await?),
         Payload::PrEvent { event, repos } => {

@@ -62,13 +62,13 @@ pub(super) async fn admit(
 /// The step that a waiting state is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
-    /// Git data.
     Push,
     /// The job that looks again when git is less busy.
     Job,
 }
 
-/// The repositories that the author may speak for, and what is there of each. Where git is too busy to look, nothing counts as complete.
+/// The repositories that the author may sign for, and whether each has the objects of the state. If git is busy, none
+/// counts as complete.
 async fn ruled(
     forge: &Forge,
     context: &GraspContext,
@@ -79,7 +79,7 @@ async fn ruled(
     for known in context.ruled_by(state.author) {
         let superseded = context.candidates(known.owner(), None, |candidates| candidates.supersede(state));
         let complete = match &known.stage {
-            // One wait is enough: the slots are the same for all of them.
+            // All repositories share the same slots, so one wait is enough.
             Stage::Served(_) if due == Due::Job => false,
             Stage::Served(repo) => match is_complete(forge, state, repo, client).await {
                 Err(fault) if fault.is_busy() => {

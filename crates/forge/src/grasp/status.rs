@@ -35,7 +35,6 @@ const PAGE_BYTES: i64 = 1 << 20;
 pub enum Status {
     /// It waits for git data.
     Waiting(Waiting),
-    /// It is served.
     Served {
         /// Path of the repository, `owner/name`.
         slug: String,
@@ -51,7 +50,6 @@ pub enum Status {
 pub struct Waiting {
     pub npub: String,
     pub identifier: String,
-    /// Id of the announcement.
     pub announcement: String,
     pub since: Timestamp,
     pub expires_at: Timestamp,
@@ -71,7 +69,6 @@ impl Waiting {
 /// A waiting state.
 #[derive(Debug, Clone)]
 pub struct WaitingState {
-    /// Event id.
     pub event: String,
     pub author: String,
     /// Whether its author may sign for the repository.
@@ -80,9 +77,7 @@ pub struct WaitingState {
     pub expires_at: Timestamp,
     /// Number of refs that it names.
     pub refs: usize,
-    /// The first missing objects.
     pub missing: Vec<Missing>,
-    /// Number of missing objects.
     pub missing_count: usize,
 }
 
@@ -97,9 +92,7 @@ pub struct Missing {
 /// PR events of which the event or the commit is missing.
 #[derive(Debug, Clone, Default)]
 pub struct WaitingPrEvents {
-    /// The newest PR events.
     pub shown: Vec<WaitingPrEvent>,
-    /// Total number.
     pub count: i64,
 }
 
@@ -113,7 +106,6 @@ impl WaitingPrEvents {
 /// A PR event of which the event or the commit is missing.
 #[derive(Debug, Clone)]
 pub struct WaitingPrEvent {
-    /// Event id.
     pub event: String,
     /// Author of the event, which waits for its commit; `None`: the commit waits for its event.
     pub author: Option<String>,
@@ -217,7 +209,7 @@ pub async fn newest_states(
     waiting_states(&forge.settings().grasp, rows, &governed.maintainers, |_| vec![here.clone()]).await
 }
 
-/// States in purgatory, for display. `places` returns the repositories in which the objects of an author's state may be.
+/// States in purgatory, for display. `object_dirs` returns the repositories that may have the objects of an author's state.
 async fn waiting_states(
     settings: &GraspSettings,
     rows: Vec<purgatory::State>,
@@ -274,7 +266,7 @@ fn npub(key: [u8; 32]) -> String {
     nip19::npub(&PublicKey::from_byte_array(key))
 }
 
-/// Everything that waits, for the operator.
+/// Contents of purgatory, for the operator.
 #[derive(Debug, Clone)]
 pub struct Contents {
     pub totals: Totals,
@@ -287,9 +279,7 @@ pub struct Contents {
 pub struct ContentsEntry {
     /// `announcement`, `state`, `PR event` or `placeholder`.
     pub kind: &'static str,
-    /// Event id.
     pub event: String,
-    /// The author, if known.
     pub author: Option<String>,
     /// Key and identifier of the repository. A state names no owner: its author may be one.
     pub repo: Option<(String, String)>,

@@ -7,13 +7,13 @@ use super::involve::involved;
 use abide_core::UserId;
 use abide_core::event::{IssueAssignee, Payload};
 use abide_core::issues::assignable;
+use abide_core::issues::timeline::{AssigneeDetail, Detail};
 use abide_core::policy::IssueAction;
 use abide_store::accounts::users;
 use abide_store::issues::people::{Person, Why};
 use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::collaborators;
 use abide_store::{Tx, issues};
-use serde_json::json;
 
 /// Adds or removes assignees.
 pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> Result<(), IssueError> {
@@ -75,7 +75,7 @@ async fn record_change(
         true => ("assigned", Payload::IssueAssigned(assignee)),
         false => ("unassigned", Payload::IssueUnassigned(assignee)),
     };
-    let detail = json!({ "assignee": name, "assignee_id": user.get() });
+    let detail = Detail::Assignee(AssigneeDetail { assignee: name.to_owned(), assignee_id: user.get() }).stored();
     context.append_entry(tx, NewEntry { kind: timeline, detail, ..NewEntry::default() }).await?;
     Ok(context.emit(tx, payload).await?)
 }

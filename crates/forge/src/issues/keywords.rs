@@ -11,6 +11,7 @@ use crate::open::open_locked;
 use crate::{Access, Caller, Fault, Forge, IssueSettings};
 use abide_core::issues::references::{self, Reference};
 use abide_core::issues::text::excerpt;
+use abide_core::issues::timeline::{CommitDetail, Detail};
 use abide_core::issues::{Reason, State};
 use abide_core::policy::{Action, IssueAction};
 use abide_core::{Oid, RepoId, UserId};
@@ -114,7 +115,7 @@ async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
         IssueContext::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
     let entry = NewEntry {
         kind: "referenced",
-        detail: json!({ "subject": unit.subject }),
+        detail: Detail::Commit(CommitDetail { subject: unit.subject.clone() }).stored(),
         source_repo: Some(here.id),
         commit: Some(unit.commit.to_string()),
         once: Some(format!("commit:{}:{}", here.id, unit.commit)),
@@ -132,7 +133,7 @@ async fn apply_reference(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
 
 /// The job.
 pub(crate) async fn work(forge: &Forge, job: &Job) -> Result<(), JobError> {
-    let lacking = || JobError::Final("the payload lacks what was pushed; this job is queued by a push".into());
+    let lacking = || JobError::Final("the payload names no push; only a push can queue this job".into());
     let pushed = jobs::payload(job).and_then(Pushed::of).ok_or_else(lacking)?;
     Ok(run(forge, pushed).await?)
 }

@@ -6,11 +6,11 @@ use super::context::IssueContext;
 use crate::open::may;
 use abide_core::event::{IssueLabel, Payload};
 use abide_core::issues::text::{Colour, LabelName};
+use abide_core::issues::timeline::{Detail, LabelDetail, LabelThen};
 use abide_core::policy::{Action, IssueAction};
 use abide_store::issues::labels::{self, Label, Look};
 use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
-use serde_json::json;
 
 /// Adds labels to an issue or removes them. An unknown label is created if the caller may manage labels.
 pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> Result<(), IssueError> {
@@ -60,7 +60,8 @@ pub(super) async fn step(tx: &mut Tx, context: &IssueContext, names: &Names) -> 
 }
 
 async fn record_change(tx: &mut Tx, context: &IssueContext, label: &Label, on: bool) -> Result<(), IssueError> {
-    let detail = json!({ "label": { "name": label.name.as_str(), "color": label.color.as_str() } });
+    let label_then = LabelThen { color: label.color.as_str().to_owned(), name: label.name.as_str().to_owned() };
+    let detail = Detail::Label(LabelDetail { label: label_then }).stored();
     let changed = IssueLabel { issue: context.issue_ref(), label_id: Some(label.id) };
     let (timeline, payload) = match on {
         true => ("labeled", Payload::IssueLabeled(changed)),

@@ -3,12 +3,12 @@
 use super::IssueError;
 use super::context::IssueContext;
 use abide_core::event::{IssueMilestone, Payload};
+use abide_core::issues::timeline::{Detail, MilestoneDetail, MilestoneThen};
 use abide_core::policy::IssueAction;
 use abide_store::Tx;
 use abide_store::issues::milestones::Milestone;
 use abide_store::issues::timeline::NewEntry;
 use abide_store::issues::{self, milestones};
-use serde_json::json;
 
 /// Sets or removes the milestone of an issue.
 pub(super) async fn step(tx: &mut Tx, context: &mut IssueContext, number: Option<i64>) -> Result<(), IssueError> {
@@ -44,7 +44,8 @@ async fn record_change(tx: &mut Tx, context: &IssueContext, milestone: &Mileston
         true => ("milestoned", Payload::IssueMilestoned(changed)),
         false => ("demilestoned", Payload::IssueDemilestoned(changed)),
     };
-    let detail = json!({ "milestone": { "title": milestone.title } });
+    let milestone_then = MilestoneThen { title: milestone.title.clone() };
+    let detail = Detail::Milestone(MilestoneDetail { milestone: milestone_then }).stored();
     context.append_entry(tx, NewEntry { kind: timeline, detail, ..NewEntry::default() }).await?;
     Ok(context.emit(tx, payload).await?)
 }

@@ -4,11 +4,11 @@ use super::IssueError;
 use super::context::IssueContext;
 use abide_core::Oid;
 use abide_core::event::{IssueState, Origin, Payload};
+use abide_core::issues::timeline::{Detail, StateDetail};
 use abide_core::issues::{self as rules, Reason, State};
 use abide_core::policy::IssueAction;
 use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
-use serde_json::json;
 
 /// Sets the state of an issue. `by`: the commit of its own repository that closes it.
 pub(super) async fn step(
@@ -28,7 +28,7 @@ pub(super) async fn step(
         State::Open => ("reopened", Payload::IssueReopened(Origin::Local(changed))),
         State::Closed => ("closed", Payload::IssueClosed(Origin::Local(changed))),
     };
-    let detail = json!({ "state_reason": reason.map(Reason::as_str) });
+    let detail = Detail::State(StateDetail { state_reason: reason }).stored();
     let entry =
         NewEntry { kind: timeline, detail, source_repo: by.map(|_| context.repo.id), commit, ..NewEntry::default() };
     context.append_entry(tx, entry).await?;

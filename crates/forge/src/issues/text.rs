@@ -6,6 +6,7 @@ use super::involve::listen;
 use crate::emit::{AuditAction, audit_repo};
 use abide_core::event::{IssueEdited, IssueField, Payload};
 use abide_core::issues::text::Title;
+use abide_core::issues::timeline::{Detail, TitleDetail};
 use abide_core::policy::IssueAction;
 use abide_store::issues::timeline::NewEntry;
 use abide_store::{Tx, issues};
@@ -28,7 +29,7 @@ pub(super) async fn step(
     }
     issues::set_text(tx, before.id, &title, &body).await?;
     if renamed {
-        let detail = json!({ "from": before.title, "to": title });
+        let detail = Detail::Title(TitleDetail { from: before.title.clone(), to: title.clone() }).stored();
         context.append_entry(tx, NewEntry { kind: "renamed", detail, ..NewEntry::default() }).await?;
     }
     (context.issue.title, context.issue.body) = (title, body);

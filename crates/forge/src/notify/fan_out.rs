@@ -2,6 +2,7 @@
 //!
 //! Recipients are read in pages and written together, so an event costs a few statements per page of watchers.
 
+use super::title::{Names, title};
 use super::{lifecycle, sight};
 use crate::consumer::{Consumer, read};
 use crate::jobs::{self, Kind, NoPayload};
@@ -42,6 +43,9 @@ impl Consumer for Notifications {
 /// An event in its repository, while its notifications are written.
 struct NotifyContext<'a> {
     event: &'a Numbered,
+    change: Option<RepoChange<'a>>,
+    /// `None` if the operator acted, or if the title does not name the actor.
+    actor_name: Option<String>,
     topic: Topic,
     repo: Repo,
     issue: Option<IssueId>,
@@ -56,12 +60,11 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
     let body = read(event)?;
     let Some(topic) = topic(event, &body.payload) else { return Ok(()) };
     let change = RepoChange::of(&body.payload);
-    let concerned = match change {
-        Some(change) => lifecycle::concerned(tx, event, &body, change).await?,
-        None => Vec::new(),
-    };
+    let (mut concerned, mut actor_name) = (Vec::new(), None);
     if let Some(change) = change {
-        lifecycle::mail(tx, forge, event, &body, change, &concerned).await?;
+        concerned = lifecycle::concerned(tx, event, &body, change).await?;
+        actor_name = lifecycle::actor_name(tx, event).await?;
+        lifecycle::mail(tx, forge, event, &body, change, actor_name.as_deref(), &concerned).await?;
     }
     let repo = match event.repo {
         Some(id) => repos::by_id(tx, id, None).await?,
@@ -69,7 +72,7 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
     };
     // The inbox shows nothing of a removed or deleted repository.
     let Some(repo) = repo.filter(Repo::is_live) else { return Ok(()) };
-    let context = context(tx, forge, event, topic, repo, &body.payload, concerned).await?;
+    let context = context(tx, forge, event, topic, repo, &body.payload, (concerned, actor_name)).await?;
     if context.notify_everyone(tx).await? {
         jobs::enqueue(tx, Kind::NotifyMail, &NoPayload {}, Some(event.seq.to_string())).await?;
     }
@@ -92,8 +95,8 @@ async fn context<'a>(
     event: &'a Numbered,
     topic: Topic,
     repo: Repo,
-    payload: &Payload,
-    concerned: Vec<UserId>,
+    payload: &'a Payload,
+    (concerned, actor_name): (Vec<UserId>, Option<String>),
 ) -> Result<NotifyContext<'a>, Fault> {
     let issue = match topic.subject {
         Subject::Issue => Some(IssueId::new(event.subject_id)),
@@ -104,14 +107,9 @@ async fn context<'a>(
         Subject::Repo => repo.id.get(),
     };
     let about = About { repo: repo.id, subject: topic.subject, subject_id };
-    let title = match topic.subject {
-        // Inbox and mail read the thread's own title.
-        Subject::Issue | Subject::NostrThread => String::new(),
-        Subject::Repo => RepoChange::of(payload).map(lifecycle::title).unwrap_or_default(),
-    };
     let news = News {
         thread: notifications::thread(tx, &about).await?,
-        title,
+        title: String::new(),
         seq: event.seq,
         private: !event.public,
         window: forge.settings().attention.mail_window,
@@ -123,6 +121,8 @@ async fn context<'a>(
     let concerned = concerned.into_iter().collect();
     Ok(NotifyContext {
         event,
+        change: RepoChange::of(payload),
+        actor_name,
         topic,
         repo,
         issue,
@@ -165,21 +165,28 @@ impl NotifyContext<'_> {
 
     /// Asks the rule about some people and writes a notification for each recipient.
     async fn notify_some(&self, tx: &mut Tx, people: &[Candidate]) -> Result<bool, StoreError> {
-        let mut by_reason: BTreeMap<(Reason, bool), Vec<UserId>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Reason, bool, String), Vec<UserId>> = BTreeMap::new();
         for candidate in people {
             if let Some(reason) = notify::reason(self.topic, &self.person(candidate)) {
                 let shown = reason.over(candidate.unread);
-                by_reason.entry((shown, reason.is_mailed())).or_default().push(candidate.id);
+                let group = (shown, reason.is_mailed(), self.title(candidate.id));
+                groups.entry(group).or_default().push(candidate.id);
             }
         }
         let mut mailed = false;
-        for ((reason, mail), people) in by_reason {
+        for ((reason, mail, title), people) in groups {
             // Changes of a user's own repository are mailed separately and always visible to them.
             let private = self.news.private && mail;
-            let news = News { private, ..self.news.clone() };
+            let news = News { title, private, ..self.news.clone() };
             mailed |= notifications::notify(tx, &news, reason, mail, &people).await? > 0 && mail;
         }
         Ok(mailed)
+    }
+
+    /// Title for one recipient. Inbox and mail read the own title of an issue or a thread.
+    fn title(&self, reader: UserId) -> String {
+        let names = Names { reader, actor: self.event.actor, actor_name: self.actor_name.as_deref() };
+        self.change.map(|change| title(change, names)).unwrap_or_default()
     }
 
     fn hearing(&self, candidate: &Candidate) -> Hearing {

@@ -1,6 +1,7 @@
 //! Texts of mails about threads.
 
-use super::{lifecycle, unsubscribe};
+use super::title::{Names, title};
+use super::unsubscribe;
 use crate::Forge;
 use crate::mail::List;
 use crate::mail::letters::Letter;
@@ -17,7 +18,7 @@ use abide_store::{Conn, StoreError, nostr};
 /// Characters of a text in a mail.
 const MAX_TEXT: usize = 10_000;
 
-/// The last event of a thread, for all its mails.
+/// The last event of a thread, as its mail reports it.
 pub(super) struct Story {
     pub repo: Repo,
     /// Number of the issue, if the thread is one.
@@ -145,7 +146,7 @@ const DELETED: &str = "(The comment was deleted.)";
 /// Loads the content of a mail; `None` if the repository or the issue is gone.
 pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<Story>, StoreError> {
     let Some(repo) = repos::by_id(conn, pending.repo, None).await? else { return Ok(None) };
-    let Reported { body, actor } = notification_mail::event(conn, pending.seq).await?;
+    let Reported { body, actor, actor_id } = notification_mail::event(conn, pending.seq).await?;
     let payload = body.map(|body| body.payload);
     let signer = payload.as_ref().and_then(Payload::nostr).map(|addition| addition.author.clone());
     let actor = actor.or(signer).map_or_else(|| "Someone".into(), |actor| shortened_key(&actor).into_owned());
@@ -153,8 +154,10 @@ pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<S
     let mut event = None;
     let (number, title, text) = match pending.subject {
         Subject::Repo => {
+            let names = Names { reader: pending.user, actor: actor_id, actor_name: actor_id.map(|_| actor.as_str()) };
             let change = payload.as_ref().and_then(RepoChange::of);
-            (None, change.map_or_else(|| pending.title.clone(), lifecycle::title), String::new())
+            let title = change.map_or_else(|| pending.title.clone(), |change| title(change, names));
+            (None, title, String::new())
         }
         Subject::Issue => {
             let Some(issue) = issues::by_id(conn, IssueId::new(pending.subject_id)).await? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Events about a repository itself: the people concerned, the title in the inbox, and the mail.
+//! Events about a repository itself: the people concerned, and the mail.
 //!
 //! These mails go to everyone concerned, whether or not they may read the repository: the recipient of an offer must know
 //! of a private repository, and its former owner must be able to restore a deleted one. They are sent at once and cannot be
@@ -6,6 +6,7 @@
 //! ([`RepoChange::is_mailed_to_actor`]). People who did not ask (offered a repository, made a collaborator or an admin, or
 //! removed again) get at most a few mails per actor and hour; the rest is in their inbox.
 
+use super::title::{Names, title};
 use crate::mail::{self, letters::Letter};
 use crate::repos::purge::MAX_ADMINS;
 use crate::throttle;
@@ -47,7 +48,7 @@ pub(super) async fn concerned(
             people.insert(repo.owner_id);
             people.extend(notifications::admins(tx, repo.id, MAX_ADMINS).await?);
         }
-        // Only the event knows them.
+        // The row is deleted; only the event has them.
         None => {
             people.extend(body.repo.owner_id);
             if let RepoChange::HardDeleted(deleted) = change {
@@ -59,36 +60,11 @@ pub(super) async fn concerned(
     Ok(people.into_iter().collect())
 }
 
-/// The title in the inbox.
-pub(super) fn title(change: RepoChange<'_>) -> String {
-    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "someone".into());
-    let role = |role: Option<Role>| role.map_or("someone", Role::as_str);
-    match change {
-        RepoChange::Renamed(names) => format!("Renamed from {} to {}", names.old_name, names.new_name),
-        RepoChange::Archived => "Archived".into(),
-        RepoChange::Unarchived => "Unarchived".into(),
-        RepoChange::VisibilityChanged(changed) => format!("Made {}", changed.after),
-        RepoChange::TransferRequested(offer) => {
-            format!("{} wants to transfer this repository to {}", name(&offer.from), name(&offer.to))
-        }
-        RepoChange::TransferAccepted(offer) => {
-            format!("Transferred from {} to {}", name(&offer.from), name(&offer.to))
-        }
-        RepoChange::TransferDeclined(offer) => format!("Transfer declined by {}", name(&offer.to)),
-        RepoChange::TransferCanceled(offer) => format!("Transfer to {} cancelled", name(&offer.to)),
-        RepoChange::TransferExpired(offer) => format!("Transfer to {} expired", name(&offer.to)),
-        RepoChange::Restored => "Restored".into(),
-        RepoChange::SoftDeleted(_) => "Deleted".into(),
-        RepoChange::HardDeleted(_) => "Deleted permanently".into(),
-        RepoChange::RedirectReleased(released) => format!("Old name {} released", released.old_name),
-        RepoChange::CollaboratorAdded(added) => {
-            format!("{} was added as a collaborator ({})", added.user, role(added.after))
-        }
-        RepoChange::CollaboratorChanged(changed) => format!("{} made {}", changed.user, role(changed.after)),
-        RepoChange::CollaboratorRemoved(removed) => format!("{} is no longer a collaborator", removed.user),
-        RepoChange::WebhookSuspended(hook) => format!("Webhook to {} suspended", hook.host),
-        RepoChange::WebhookResumed(hook) => format!("Webhook to {} resumed", hook.host),
-    }
+/// Name of the actor; `None` if the operator acted.
+pub(super) async fn actor_name(tx: &mut Tx, event: &Numbered) -> Result<Option<String>, StoreError> {
+    let Some(id) = event.actor else { return Ok(None) };
+    let user = users::by_id(tx, id).await?;
+    Ok(user.and_then(|user| user.handle()).map(|handle| handle.shown().into_owned()))
 }
 
 /// Queues the mails about a change to the people it concerns.
@@ -98,17 +74,12 @@ pub(super) async fn mail(
     event: &Numbered,
     body: &Body,
     change: RepoChange<'_>,
+    actor_name: Option<&str>,
     people: &[UserId],
 ) -> Result<(), Fault> {
     if people.is_empty() {
         return Ok(());
     }
-    let actor = match event.actor {
-        Some(id) => {
-            users::by_id(tx, id).await?.and_then(|user| user.handle()).map(|handle| handle.shown().into_owned())
-        }
-        None => None,
-    };
     for (user, address) in notification_mail::addresses(tx, people).await? {
         if event.actor == Some(user) && !change.is_mailed_to_actor() {
             continue;
@@ -119,7 +90,8 @@ pub(super) async fn mail(
                 continue;
             }
         }
-        let mail = Mail { change, body, forge, actor: actor.as_deref(), event, user };
+        let names = Names { reader: user, actor: event.actor, actor_name };
+        let mail = Mail { change, body, forge, names, event, user };
         mail::enqueue(tx, forge, &address, &mail.letter()).await?;
     }
     Ok(())
@@ -131,7 +103,7 @@ struct Mail<'a> {
     body: &'a Body,
     forge: &'a Forge,
     event: &'a Numbered,
-    actor: Option<&'a str>,
+    names: Names<'a>,
     user: UserId,
 }
 
@@ -150,20 +122,16 @@ impl Mail<'_> {
         for part in self.next() {
             text.push_str(&format!("\n{part}\n"));
         }
-        Letter { subject: format!("[{}] {}", self.slug(), title(self.change)), text }
+        Letter { subject: format!("[{}] {}", self.slug(), title(self.change, self.names)), text }
     }
 
     /// The change in a sentence.
     fn said(&self) -> String {
-        let slug = self.slug();
-        let who = match self.actor {
-            _ if self.event.actor == Some(self.user) => "You",
-            Some(name) => name,
-            None => "The operator of this site",
-        };
+        let (slug, names) = (self.slug(), self.names);
+        let who = names.actor();
         let transfer = self.change.transfer();
-        let from = transfer.and_then(|offer| offer.from.as_deref()).unwrap_or_default();
-        let to = transfer.and_then(|offer| offer.to.as_deref()).unwrap_or_default();
+        let from = transfer.map_or("", |offer| names.from(offer));
+        let to = transfer.map_or("", |offer| names.to(offer));
         let role = |role: Option<Role>| role.map_or("", Role::as_str);
         match self.change {
             RepoChange::Renamed(names) => {
@@ -173,20 +141,20 @@ impl Mail<'_> {
             RepoChange::Unarchived => format!("{who} unarchived {slug}. It accepts pushes again."),
             RepoChange::VisibilityChanged(changed) => format!("{who} made {slug} {}.", changed.after),
             RepoChange::TransferRequested(_) if self.event.actor == Some(self.user) => {
-                format!("You offered to transfer {slug} from {from} to {to}.")
+                format!("You offered to transfer {slug} to {to}.")
             }
-            RepoChange::TransferRequested(_) => format!("{who} wants to transfer {slug} from {from} to {to}."),
+            RepoChange::TransferRequested(_) => format!("{who} wants to transfer {slug} to {to}."),
             RepoChange::TransferAccepted(offer) => {
                 format!("{} was transferred from {from} to {to}.", offer.offered_as)
             }
             RepoChange::TransferDeclined(_) => {
-                format!("{to} declined the transfer of {slug}. {from} remains the owner.")
+                format!("{to} declined the transfer of {slug}. It stays with {from}.")
             }
             RepoChange::TransferCanceled(_) => {
-                format!("{who} cancelled the transfer of {slug} to {to}. {from} remains the owner.")
+                format!("{who} cancelled the transfer of {slug} to {to}. It stays with {from}.")
             }
             RepoChange::TransferExpired(_) => {
-                format!("The transfer of {slug} to {to} expired without an answer. {from} remains the owner.")
+                format!("The transfer of {slug} to {to} expired without an answer. It stays with {from}.")
             }
             RepoChange::Restored => format!("{who} restored {slug} with all its data."),
             RepoChange::SoftDeleted(_) => format!("{who} deleted the repository {slug}."),
@@ -197,11 +165,15 @@ impl Mail<'_> {
                 format!("{who} released the old name {} of {slug}. It no longer redirects.", released.old_name)
             }
             RepoChange::CollaboratorAdded(added) => {
-                format!("{who} added {} as a collaborator of {slug} with the {} role.", added.user, role(added.after))
+                format!(
+                    "{who} added {} as a collaborator of {slug} with the {} role.",
+                    names.collaborator(added),
+                    role(added.after)
+                )
             }
             RepoChange::CollaboratorChanged(changed) => format!(
-                "{who} changed what {} may do in {slug}: {} instead of {}.",
-                changed.user,
+                "{who} changed the role of {} in {slug} to {}. The role was {}.",
+                names.collaborator(changed),
                 role(changed.after),
                 role(changed.before)
             ),
@@ -210,9 +182,8 @@ impl Mail<'_> {
                 match (is_actor, is_reader) {
                     (true, true) => format!("You left {slug}. You are no longer a collaborator."),
                     (true, false) => format!("{who} left {slug} and is no longer a collaborator."),
-                    (false, is_reader) => {
-                        let name = if is_reader { "you" } else { &removed.user };
-                        let before = role(removed.before);
+                    (false, _) => {
+                        let (name, before) = (names.collaborator(removed), role(removed.before));
                         format!("{who} removed {name} from the collaborators of {slug}. The role was {before}.")
                     }
                 }

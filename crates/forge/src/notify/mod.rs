@@ -11,6 +11,7 @@ mod letter;
 mod lifecycle;
 pub(crate) mod mailing;
 pub mod preferences;
+mod title;
 pub mod unsubscribe;
 
 use abide_core::attention::event_visible;

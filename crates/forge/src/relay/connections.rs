@@ -1,4 +1,4 @@
-//! RelayLimits of connections and events for one address.
+//! Limits of connections and events per IP address.
 
 use crate::RelaySettings;
 use abide_core::Timestamp;

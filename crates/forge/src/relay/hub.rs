@@ -16,7 +16,7 @@ type Name = (u64, QueryId);
 pub(crate) struct Live {
     pub query: QueryId,
     pub wire: Wire,
-    /// Its bytes, which all readers of one network share as they share the text.
+    /// Bytes of the text, held once for all readers of one network.
     pub held: Option<Arc<Held>>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Hub {
     inner: Mutex<Inner>,
 }
 
-/// A connection that listens.
+/// A connection with subscriptions.
 struct Reader {
     to: mpsc::Sender<Live>,
     ip: Option<IpAddr>,
@@ -116,8 +116,8 @@ impl Inner {
             let Some(Reader { to, ip }) = self.readers.get(&number) else { continue };
             let of_network = held.entry(ip.map(Network::of));
             let held = of_network.or_insert_with(|| self.memory.take(*ip, wire.json.len()).map(Arc::new)).clone();
-            // A reader that does not read loses its connection, and so does one with something unread where its network
-            // leaves more unread than its share: dropping the sender ends the channel.
+            // A reader with a full queue is disconnected. So is a reader with unread events whose network exceeds its
+            // share of unread bytes. Dropping the sender ends the channel.
             let has_read = to.capacity() == to.max_capacity();
             let passed = (held.is_some() || has_read) && to.try_send(Live { query, wire: wire.clone(), held }).is_ok();
             if !passed {

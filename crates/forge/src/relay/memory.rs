@@ -1,6 +1,6 @@
-//! Memory that connections hold for as long as their clients like: pages of stored events and new events that wait to be
-//! read, our side of reconciliations, filters. Bytes are taken before they are there, from one budget with a share for each
-//! network.
+//! Memory that clients can keep occupied: unread pages of stored events, unread new events, our side of
+//! reconciliations, filters. Bytes are taken from one budget, with a share for each network, before the memory is
+//! allocated.
 
 use abide_core::admission::{ByteBudget, Bytes, Network};
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// All connections together: a sixth of what server and git may hold under attack.
+/// Bytes of all connections: a sixth of the memory that server and git may use under attack.
 const ALL: u64 = 96 << 20;
 
-/// Connections of one network: a dozen pages that nobody reads, or six reconciliations of the largest size.
+/// Bytes per network: a dozen unread pages, or six reconciliations of the largest size.
 const OF_ONE: u64 = 24 << 20;
 
-/// How long an answer waits until others of its network are read.
+/// Wait of a response until others of its network are read.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// The budget. Clones share it.
@@ -39,7 +39,7 @@ impl Memory {
         Self { budget: ByteBudget::new(all, one), freed: Arc::default() }
     }
 
-    /// Takes bytes for a connection from this address, if its share and the budget leave so many.
+    /// Takes bytes for a connection from this address, if the budget and the network's share have that many.
     pub(crate) fn take(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
         let taken = self.budget.take(ip.map(Network::of), bytes as u64)?;
         self.report_used();
@@ -56,12 +56,12 @@ impl Memory {
         self.freed.notify_waiters();
     }
 
-    /// As [`Memory::take`], waiting a while until others are given back.
+    /// As [`Memory::take`], but waits up to [`WAIT`] for released bytes.
     pub(crate) async fn wait(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
         let taking = async {
             loop {
                 let mut freed = std::pin::pin!(self.freed.notified());
-                // Before looking, so that bytes that are given back in between are not missed.
+                // Registered before the check, so that bytes released in between are not missed.
                 freed.as_mut().enable();
                 if let Some(held) = self.take(ip, bytes) {
                     return held;
@@ -74,7 +74,7 @@ impl Memory {
 }
 
 impl Held {
-    /// Gives back all but so many.
+    /// Releases all but `bytes`.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         if let Some(held) = &mut self.bytes {
             held.shrink_to(bytes as u64);

@@ -1,9 +1,9 @@
-//! The relay: stored events are found, and new ones passed on. Admission of what clients publish is
-//! [`crate::admit`], which stands above the modules that decide about events.
+//! The relay: finds stored events and delivers new ones. [`crate::admit`] admits published events; it is above the
+//! modules that decide about events.
 //!
-//! * `reading.rs` finds the stored events that a connection asks for.
-//! * `hub.rs`: all subscriptions. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
-//!   what other nodes stored.
+//! * `reading.rs`: queries of connections over stored events.
+//! * `hub.rs`: all subscriptions. Code that stored events calls [`Relay::publish`] after the commit; `tail.rs` reads
+//!   events of other nodes.
 //! * `record.rs`: events as rows. `deleted.rs`: deleted events are not accepted again. `signers.rs`: the accounts behind
 //!   keys. `connections.rs`: connections and events per address. `memory.rs`: bytes that connections may hold.
 
@@ -46,7 +46,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// The one of this forge.
+    /// The instance of this forge.
     pub fn of(forge: &Forge) -> &Self {
         forge.part()
     }

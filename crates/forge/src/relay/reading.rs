@@ -1,5 +1,5 @@
-//! Finding what a connection asks for, a page at a time: no more is in memory than the client takes, and all of it is taken
-//! from the budget of connections first.
+//! Queries of connections, read page by page: the next page is loaded after the client took the previous one, and its
+//! bytes come from the budget of connections.
 
 use super::Relay;
 use super::memory::Held;
@@ -28,18 +28,18 @@ pub(crate) enum Found {
     End,
     Count(Count),
     Items(Vec<(u64, EventId)>, Held),
-    /// The connections of this address hold too much.
+    /// The connections of this address exceed their share of the budget.
     Full,
     Failed,
 }
 
-/// Bytes of our side of a reconciliation, for each event: its time and its id.
+/// Bytes per event of our side of a reconciliation: time and id.
 const ITEM: usize = 40;
 
-/// An event of a page is in memory as it was found and as it is sent.
+/// An event of a page is in memory twice: as stored and as sent.
 const TWICE: usize = 2;
 
-/// Answers a question from this address. Whoever asked may be gone, which ends it.
+/// Answers a query from this address. Ends early if the client disconnected.
 pub(crate) async fn read(
     forge: Forge,
     ip: Option<IpAddr>,
@@ -74,7 +74,7 @@ async fn events(
         while !rest.is_empty() {
             let (page, later) = rest.split_at(page(rest, Relay::of(forge).settings.page_bytes));
             rest = later;
-            // The page before is being sent: no more than one is ready beside it.
+            // Waits while the previous page is being sent, so that at most one page is ready.
             let Ok(position) = to.reserve().await else { return Ok(Found::End) };
             let bytes = page.iter().map(|position| usize::try_from(position.bytes).unwrap_or(0)).sum::<usize>();
             let Some(held) = Relay::of(forge).memory.wait(ip, TWICE * bytes).await else { return Ok(Found::Full) };
@@ -90,8 +90,8 @@ fn page(positions: &[EventPosition], most: usize) -> usize {
     nostr::query::within(positions, i64::try_from(most).unwrap_or(i64::MAX)).max(1)
 }
 
-/// Runs a query in its turn. A statement goes on in the database when its client leaves, so it has a task of its own that
-/// keeps the turn until the statement has ended: a client that connects again and again starts no more of them.
+/// Runs a query in its turn. A statement continues in the database after its client disconnects, so its task keeps the
+/// turn until the statement ends. A client that reconnects repeatedly cannot start more statements.
 async fn in_turn<T, F>(forge: &Forge, ip: Option<IpAddr>, query: impl FnOnce(Forge) -> F) -> Result<T, Fault>
 where
     T: Send + 'static,
@@ -140,7 +140,7 @@ async fn count(forge: &Forge, ip: Option<IpAddr>, filters: &[Filter]) -> Result<
     Ok(if counted.more { Count::AtLeast(counted.found) } else { Count::Exactly(counted.found) })
 }
 
-/// Our side of a reconciliation. How large it is shows when it is here, so the most that it may be is taken first.
+/// Our side of a reconciliation. Its size is known only after the query, so the maximum is taken from the budget first.
 async fn items(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, at_most: usize) -> Result<Found, Fault> {
     let Some(mut held) = Relay::of(forge).memory.wait(ip, at_most.saturating_mul(ITEM)).await else {
         return Ok(Found::Full);

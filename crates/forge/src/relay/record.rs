@@ -38,11 +38,11 @@ pub(crate) fn readable(json: &str) -> Option<Event> {
     from_record(json).inspect_err(|error| tracing::warn!(%error, "cannot read a stored event")).ok()
 }
 
-/// JSON of up to so many bytes is read where it is.
+/// JSON up to this size is parsed on the async thread.
 pub(crate) const LITTLE: i64 = 64 << 10;
 
-/// Reads events of so many bytes of JSON together. More than a little is read on the blocking pool, so that connections do not
-/// wait for it.
+/// Parses events with `bytes` bytes of JSON. More than [`LITTLE`] is parsed on the blocking pool, so that connections
+/// do not wait for it.
 pub(crate) async fn apart<T: Send + 'static>(
     bytes: i64,
     read: impl FnOnce() -> T + Send + 'static,
@@ -53,7 +53,7 @@ pub(crate) async fn apart<T: Send + 'static>(
     blocking("reading events", read).await
 }
 
-/// The bytes of these texts.
+/// Total bytes of texts.
 pub(crate) fn bytes_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> i64 {
     texts.into_iter().map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)).fold(0, i64::saturating_add)
 }
@@ -84,7 +84,7 @@ pub(super) fn to_query(filter: &Filter) -> Query {
     }
 }
 
-/// Seconds as both databases can hold them.
+/// Seconds within the range of both databases.
 fn seconds(at: u64) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }

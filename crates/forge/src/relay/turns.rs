@@ -1,5 +1,5 @@
-//! Database queries of the relay that run at once: few in total, and fewer of one network, so that the costly questions of
-//! one client leave others their answers.
+//! Concurrent database queries of the relay: few in total, and fewer per network, so that expensive queries of one
+//! client do not block others.
 
 use crate::queues::{NetworkQueues, NetworkSlot};
 use abide_core::admission::Network;
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Queries of one network, as a share of all.
+/// One network may run this fraction (1/n) of all queries.
 const SHARE: usize = 3;
 
 pub(super) struct Turns {

@@ -17,7 +17,7 @@ abide_core::settings! {
         follows as follow_limit_per_hour: Rate = "100", Rate::hourly;
         /// Mails per hour from one account to one other about transfers and new collaborators. The inbox gets all of them.
         mails_to_one as mails_to_one_per_hour: Rate = "5", Rate::hourly;
-        /// Retention of the event log. Events that a consumer has not processed yet are kept longer.
+        /// Retention of the event log. Events that notifications or webhooks have not processed yet are kept longer.
         [Common] event_retention: Duration = "400d", duration(TICK..);
         /// Minimum time between two mails about one thread to one person; later events are collected in the next mail.
         mail_window: Duration = "10m", duration(..);

@@ -17,7 +17,7 @@ abide_core::settings! {
     pub struct GraspSettings in "grasp" {
         /// Accept repositories over nostr (GRASP), governed by signed events.
         [Common] enabled: bool = "true", truth;
-        /// Who may announce new repositories over nostr: open, linked (keys of named accounts) or off (only grasp.allow).
+        /// Who may announce new repositories over nostr: open, linked (keys of accounts with a user name) or off (only grasp.allow).
         /// Empty: open if signup.mode is open, otherwise linked.
         [Common] announce: Option<Announce> = "", announce;
         /// Keys that may always announce repositories: comma-separated npub1… keys.
@@ -26,9 +26,9 @@ abide_core::settings! {
         [Common] deny: BTreeSet<PublicKey> = "", keys;
         /// How a key becomes a maintainer: recursive (listed by one), or reciprocal (its own announcement lists one back).
         maintainers: Model = "recursive", word;
-        /// Maximum size of commits without an event per IP address.
+        /// Maximum size of commits pushed before their signed pull request, per IP address.
         unsigned_per_address: u64 = "1GiB", bytes(1..);
-        /// Maximum size of all commits without an event.
+        /// Maximum size of all commits pushed before their signed pull request.
         unsigned_total: u64 = "10GiB", bytes(1..);
     }
     with {

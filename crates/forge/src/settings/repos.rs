@@ -26,9 +26,9 @@ abide_core::settings! {
         max_push_refs: usize = "50000", count(1..);
         /// Idle timeout of a git client.
         idle_timeout: Duration = "60s", duration(TICK..);
-        /// Unpacked bytes allowed for every push; each byte of its pack adds 500.
+        /// Maximum unpacked size of a push: this, plus 500 bytes per byte sent.
         unpacked: u64 = "4GiB", bytes(..);
-        /// Unpacked bytes allowed for a push without an account; each byte of its pack adds 500.
+        /// Maximum unpacked size of a push without an account: this, plus 500 bytes per byte sent.
         stranger_unpacked: u64 = "512MiB", bytes(..);
         /// Maximum duration of receiving one push.
         push_timeout: Duration = "6h", duration(TICK..);
@@ -36,7 +36,7 @@ abide_core::settings! {
         unpack_limit: u32 = "100", count(..);
         /// Time that a push waits for another push to the same repository.
         lease_wait: Duration = "30s", duration(..);
-        /// Lifetime of a repository lease whose holder no longer renews it.
+        /// Time after which another server may take over a repository from one that crashed during a push.
         lease_ttl: Duration = "30s", duration(TICK..);
     }
     with {

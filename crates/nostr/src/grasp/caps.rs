@@ -7,7 +7,7 @@ abide_core::settings! {
     /// Most waiting entries.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Caps in "grasp" {
-        /// Maximum entries in purgatory per key.
+        /// Maximum entries in purgatory per nostr key.
         per_key: u64 = "100", count(1..);
         /// Maximum entries in purgatory per IP address.
         per_address: u64 = "500", count(1..);

@@ -9,11 +9,11 @@ abide_core::settings! {
     /// Purgatory lifetimes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Expiry in "grasp" {
-        /// Expiry of events waiting for git data, and of git data waiting for an event.
+        /// Expiry in purgatory, where signed events wait for their git data and pushed commits for their event.
         entry as purgatory_expiry: Duration = "30m", duration(TICK..);
-        /// Minimum lifetime left to a state in purgatory after a push it authorises.
+        /// Minimum lifetime left to a signed state in purgatory after a push it authorises.
         after_push: Duration = "15m", duration(TICK..);
-        /// Time that the ids of expired entries are remembered, so that they are not fetched again.
+        /// Time that the ids of entries that expired in purgatory are remembered.
         remembered as expired_memory: Duration = "7d", duration(TICK..);
     }
 }

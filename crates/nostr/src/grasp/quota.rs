@@ -40,21 +40,21 @@ abide_core::settings! {
     /// Quotas of strangers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Quotas in "quota" {
-        /// Maximum events per key without a named account.
+        /// Maximum events per nostr key without a user name here.
         key_events: u64 = "20000", count(1..);
-        /// Maximum size of events per key without a named account.
+        /// Maximum size of events per nostr key without a user name here.
         key_bytes: u64 = "64MiB", bytes(1..);
-        /// Maximum repositories per key without a named account.
+        /// Maximum repositories per nostr key without a user name here.
         key_repos: u64 = "20", count(1..);
-        /// Maximum size of git data per key without a named account.
+        /// Maximum size of git data per nostr key without a user name here.
         [Common] key_repo_bytes: u64 = "1GiB", bytes(1..);
-        /// Maximum bytes per day from one IP address (IPv6: /64 network) for keys without a named account.
+        /// Maximum bytes per day from one IP address (IPv6: /64 network) for nostr keys without a user name here.
         address_bytes_per_day: u64 = "512MiB", bytes(1..);
-        /// Repositories announced per day from one IP address (IPv6: /64 network) by keys without a named account.
+        /// Repositories announced per day from one IP address (IPv6: /64 network) by nostr keys without a user name here.
         address_repos_per_day: u64 = "200", count(1..);
-        /// Maximum bytes of all keys without a named account together: a size, or a share of the disk.
+        /// Maximum bytes of all nostr keys without a user name here, together: a size, or a share of the disk.
         [Common] strangers_bytes: Share = "20%", Share::parse;
-        /// Maximum repositories of all keys without a named account together.
+        /// Maximum repositories of all nostr keys without a user name here, together.
         strangers_repos: u64 = "20000", count(1..);
     }
     with {

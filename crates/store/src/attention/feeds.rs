@@ -117,7 +117,7 @@ macro_rules! home {
             "WITH kept AS (
                 SELECT r.id FROM repos r WHERE r.owner_id = $4
                 UNION SELECT w.repo_id FROM watches w WHERE w.user_id = $4 AND w.user_id = $1 AND w.level <> 'ignore'),
-            places AS (
+            source_repos AS (
                 SELECT r.id, (coalesce(r.owner_id = $1, FALSE) OR c.user_id IS NOT NULL OR $2) AS inside
                 FROM kept JOIN repos r ON r.id = kept.id
                 LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
@@ -125,11 +125,11 @@ macro_rules! home {
             people AS (
                 SELECT u.id FROM users u WHERE u.id = $4
                 UNION SELECT f.followed_id FROM follows f WHERE f.follower_id = $4),
-            chosen_places AS (
+            chosen_repos AS (
                 SELECT x.id, x.inside, ",
             latest!(in_repo!(), "0", "0"),
             " AS top
-                FROM places x ORDER BY top DESC NULLS LAST LIMIT 50),
+                FROM source_repos x ORDER BY top DESC NULLS LAST LIMIT 50),
             chosen_people AS (
                 SELECT x.id, ",
             latest!(by_person!(), "0", "0"),
@@ -137,10 +137,10 @@ macro_rules! home {
                 FROM people x ORDER BY top DESC NULLS LAST LIMIT 50),
             lowest AS (
                 SELECT coalesce(max(seq), 0) AS seq FROM (
-                    SELECT CASE WHEN count(top) = 50 THEN min(top) END AS seq FROM chosen_places
+                    SELECT CASE WHEN count(top) = 50 THEN min(top) END AS seq FROM chosen_repos
                     UNION ALL SELECT CASE WHEN count(top) = 50 THEN min(top) END FROM chosen_people) ends)
             SELECT seq FROM (",
-            contributed!("chosen_places", in_repo!()),
+            contributed!("chosen_repos", in_repo!()),
             " UNION ",
             contributed!("chosen_people", by_person!()),
             ") both_kinds ORDER BY seq DESC LIMIT 50"
@@ -275,7 +275,7 @@ pub async fn before(conn: &mut Conn, feed: Feed, viewer: Viewer, before: i64) ->
     }
 }
 
-/// The first [`RUN`] events after a place, as far as the viewer may know of them.
+/// The first [`RUN`] events after a position, as far as the viewer may know of them.
 pub async fn after(conn: &mut Conn, viewer: Viewer, after: i64) -> Result<Run, StoreError> {
     run(conn, &AFTER, params![viewer.user, viewer.reads_everything, after]).await
 }

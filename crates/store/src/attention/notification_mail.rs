@@ -47,7 +47,7 @@ statements! {
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) ORDER BY u.id",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) ORDER BY u.id";
     /// The last event, and its actor.
-    EVENT = "SELECT e.kind, e.payload, COALESCE(u.name, u.npub) AS name FROM domain_events e
+    EVENT = "SELECT e.kind, e.payload, e.actor_user_id, COALESCE(u.name, u.npub) AS name FROM domain_events e
         LEFT JOIN users u ON u.id = e.actor_user_id WHERE e.seq = $1";
     OPTED_OUT = "SELECT reason FROM mail_opt_outs WHERE user_id = $1 ORDER BY reason";
     OPT_OUT = "INSERT INTO mail_opt_outs (user_id, reason, created_at) VALUES ($1, $2, $3)
@@ -149,6 +149,7 @@ pub struct Reported {
     pub body: Option<Body>,
     /// Name of the actor.
     pub actor: Option<String>,
+    pub actor_id: Option<UserId>,
 }
 
 /// The event with a number in the log, for a mail.
@@ -156,7 +157,8 @@ pub async fn event(conn: &mut Conn, seq: i64) -> Result<Reported, StoreError> {
     let Some(row) = conn.one(&EVENT, params![seq]).await? else { return Ok(Reported::default()) };
     let body = Body::parse(&row.text("kind")?, &row.text("payload")?);
     let body = body.inspect_err(|error| tracing::warn!(seq, %error, "a mail leaves out an event that cannot be read"));
-    Ok(Reported { body: body.ok(), actor: row.opt_text("name")? })
+    let actor_id = row.opt_int("actor_user_id")?.map(UserId::new);
+    Ok(Reported { body: body.ok(), actor: row.opt_text("name")?, actor_id })
 }
 
 /// Verified primary addresses of users who are not suspended.

@@ -14,11 +14,11 @@ statements! {
         WHERE excluded.at > nostr_deleted.at";
     AT = "SELECT at FROM nostr_deleted WHERE pubkey = $1 AND target = $2";
     /// For pairs of author and target: deletion times by position in the list.
-    AT_MANY = "SELECT q.place, d.at FROM ",
-        sqlite "(SELECT key AS place, unhex(value ->> 0) AS pubkey, value ->> 1 AS target FROM json_each($1)) q
+    AT_MANY = "SELECT q.ordinal, d.at FROM ",
+        sqlite "(SELECT key AS ordinal, unhex(value ->> 0) AS pubkey, value ->> 1 AS target FROM json_each($1)) q
             CROSS JOIN nostr_deleted d WHERE d.pubkey = q.pubkey AND d.target = q.target",
-        postgres "(SELECT place - 1 AS place, decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS target
-                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
+        postgres "(SELECT ordinal - 1 AS ordinal, decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS target
+                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, ordinal)) q
             CROSS JOIN LATERAL (SELECT at FROM nostr_deleted WHERE pubkey = q.pubkey AND target = q.target LIMIT 1) d";
 }
 
@@ -41,7 +41,7 @@ pub async fn at_many(conn: &mut Conn, asked: &[([u8; 32], String)]) -> Result<Ha
     let list = Json::from(asked.iter().map(pair).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
     for row in conn.all(&AT_MANY, params![list]).await? {
-        if let Ok(index) = usize::try_from(row.int("place")?) {
+        if let Ok(index) = usize::try_from(row.int("ordinal")?) {
             found.insert(index, row.int("at")?);
         }
     }

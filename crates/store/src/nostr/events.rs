@@ -37,7 +37,7 @@ macro_rules! over {
 /// Returns expired PR events, because their refs must be removed.
 macro_rules! pr_event {
     () => {
-        "RETURNING CASE WHEN kind IN (1617, 1618, 1619) THEN json END AS proposal"
+        "RETURNING CASE WHEN kind IN (1617, 1618, 1619) THEN json END AS pr_event"
     };
 }
 
@@ -373,7 +373,7 @@ pub async fn set_hidden(tx: &mut Tx, id: &[u8; 32], hidden: bool) -> Result<bool
 /// among them.
 pub async fn expire(tx: &mut Tx, now: i64, limit: i64) -> Result<(usize, Vec<String>), StoreError> {
     let gone = tx.all(&EXPIRE, params![now, limit]).await?;
-    let pr_events = gone.iter().filter_map(|row| row.opt_text("proposal").transpose()).collect::<Result<_, _>>()?;
+    let pr_events = gone.iter().filter_map(|row| row.opt_text("pr_event").transpose()).collect::<Result<_, _>>()?;
     Ok((gone.len(), pr_events))
 }
 

@@ -432,7 +432,7 @@ pub struct Counted {
 }
 
 /// Number of distinct events that match any query, ignoring their limits, up to `most`. Several queries are counted by
-/// the row numbers of their matches: at most twice `most` of these, and the places of one query, are in memory.
+/// the row numbers of their matches: at most twice `most` of these, and the positions of one query, are in memory.
 pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> Result<Counted, StoreError> {
     if let [query] = queries {
         let found = count_one(conn, query, most.saturating_add(1), now).await?;

@@ -31,13 +31,13 @@ statements! {
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     /// For triples of kind, author and identifier: positions of those with a served event.
-    SLOTS = concat!("SELECT q.place, ", steps!(), " AS steps FROM "),
-        sqlite concat!("(SELECT key AS place, value ->> 0 AS kind, unhex(value ->> 1) AS pubkey, value ->> 2 AS slot
+    SLOTS = concat!("SELECT q.ordinal, ", steps!(), " AS steps FROM "),
+        sqlite concat!("(SELECT key AS ordinal, value ->> 0 AS kind, unhex(value ->> 1) AS pubkey, value ->> 2 AS slot
                 FROM json_each($1)) q
             CROSS JOIN nostr_events e WHERE e.kind = q.kind AND e.pubkey = q.pubkey AND e.slot = q.slot AND ", links!()),
-        postgres concat!("(SELECT place - 1 AS place, CAST(value ->> 0 AS BIGINT) AS kind,
+        postgres concat!("(SELECT ordinal - 1 AS ordinal, CAST(value ->> 0 AS BIGINT) AS kind,
                     decode(value ->> 1, 'hex') AS pubkey, value ->> 2 AS slot
-                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
+                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, ordinal)) q
             JOIN nostr_events e ON e.kind = q.kind AND e.pubkey = q.pubkey AND e.slot = q.slot AND ", links!());
     /// For each key: the smallest distance among the first hundred events with this tag.
     TAGGED = "SELECT q.key, (SELECT min(found.steps) FROM (SELECT ",
@@ -106,7 +106,7 @@ pub async fn addresses(
     let list = Json::from(named.iter().map(one).collect::<Vec<_>>()).to_string();
     let mut found = HashMap::new();
     for row in conn.all(&SLOTS, params![list]).await? {
-        let address = usize::try_from(row.int("place")?).ok().and_then(|index| named.get(index));
+        let address = usize::try_from(row.int("ordinal")?).ok().and_then(|index| named.get(index));
         if let Some(address) = address {
             found.insert(address.clone(), Link { steps: row.int("steps")?, is_repo: address.0 == 30_617 });
         }

@@ -23,13 +23,13 @@ macro_rules! newest {
 
 statements! {
     /// Of pairs of a thread and an author: the newest words of each pair, without some rows.
-    NEWEST = "SELECT q.place AS place, e.n AS n, e.event_id AS event_id, e.pubkey AS pubkey, e.kind AS kind,
+    NEWEST = "SELECT q.ordinal AS ordinal, e.n AS n, e.event_id AS event_id, e.pubkey AS pubkey, e.kind AS kind,
             e.created_at AS created_at FROM ",
-        sqlite concat!("(SELECT key AS place, unhex(value ->> 0) AS root, unhex(value ->> 1) AS pubkey FROM json_each($1)) q
+        sqlite concat!("(SELECT key AS ordinal, unhex(value ->> 0) AS root, unhex(value ->> 1) AS pubkey FROM json_each($1)) q
             CROSS JOIN nostr_events e WHERE e.n IN (SELECT s.n ", words!(),
             "NOT IN (SELECT value FROM json_each('[' || $3 || ']'))", newest!(), ")"),
-        postgres concat!("(SELECT place - 1 AS place, decode(value ->> 0, 'hex') AS root, decode(value ->> 1, 'hex') AS pubkey
-                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
+        postgres concat!("(SELECT ordinal - 1 AS ordinal, decode(value ->> 0, 'hex') AS root, decode(value ->> 1, 'hex') AS pubkey
+                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, ordinal)) q
             CROSS JOIN LATERAL (SELECT s.n, s.event_id, s.pubkey, s.kind, s.created_at ", words!(),
             "<> ALL (CAST(string_to_array($3, ',') AS BIGINT[]))", newest!(), ") e");
 }
@@ -70,8 +70,8 @@ pub async fn newest(
     let but = but.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
     let rows = conn.all(&NEWEST, params![Json::from(list).to_string(), now, but, each]).await?;
     let word = |row: &crate::Row| {
-        let pair = usize::try_from(row.int("place")?).ok().and_then(|index| pairs.get(index));
-        let (root, _) = pair.ok_or_else(|| unreadable("place", "no such pair"))?;
+        let pair = usize::try_from(row.int("ordinal")?).ok().and_then(|index| pairs.get(index));
+        let (root, _) = pair.ok_or_else(|| unreadable("ordinal", "no such pair"))?;
         Ok(Word {
             root: *root,
             n: row.int("n")?,

@@ -190,6 +190,6 @@ mod tests {
     #[test]
     fn wildcards_stand_for_themselves() {
         assert_eq!(anywhere("100%_!"), "%100!%!_!!%");
-        assert_eq!(MAX_WORDS, 5, "the statements have five places");
+        assert_eq!(MAX_WORDS, 5, "the statements have five parameters");
     }
 }

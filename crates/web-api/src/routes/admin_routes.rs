@@ -1,4 +1,4 @@
-//! The routes of those who look after the site.
+//! Routes of site administration.
 
 use crate::about::about;
 use crate::scoped::Access::Logged;

@@ -1,4 +1,4 @@
-//! The routes of what happened.
+//! Routes of events.
 
 use crate::about::about;
 use crate::events;

@@ -1,4 +1,4 @@
-//! Logging in and out.
+//! Sign-in and sign-out.
 
 use super::{end_session, enter, nostr, with_cookie};
 use crate::App;
@@ -21,7 +21,7 @@ use axum::response::Response;
 pub(super) struct LoginPage {
     frame: Frame,
     errors: Errors,
-    /// The name or address, as typed.
+    /// User name or e-mail address, as typed.
     login: String,
     next: String,
     sign: Sign,
@@ -85,12 +85,12 @@ pub(super) async fn log_in(
     }
 }
 
-/// Asks for the second factor of whoever has shown the first.
+/// Asks for the second factor after the password was right.
 pub(super) fn ask_code(app: &App, visitor: &Visitor, ticket: SecondFactorTicket, next: String) -> Response {
     respond::page(&CodePage::new(app, visitor, Errors::none(), ticket.0.into_inner(), next))
 }
 
-/// `GET /login/code`: there is nothing to see without the password.
+/// `GET /login/code`: redirects to the password form.
 pub(super) async fn begin_again() -> Response {
     respond::see_other("/login")
 }

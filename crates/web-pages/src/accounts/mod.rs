@@ -1,4 +1,4 @@
-//! Coming in: log in, log out, sign up, the first admin, a forgotten password, proving an address.
+//! Sign-in, sign-out, sign-up, set-up of the first admin, password reset, verification of addresses.
 
 mod login;
 pub(super) mod nostr;
@@ -32,14 +32,13 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Answers someone who has just logged in: always with a fresh cookie, and the login that their browser had before
-/// is ended.
+/// Response after sign-in: sets a new session cookie and ends the browser's previous session.
 async fn enter(app: &App, headers: &HeaderMap, cookie: Cookie, to: &str) -> Result<Response, Problem> {
     end_session(app, headers).await?;
     Ok(with_cookie(respond::see_other(to), &Cookies::of(app).new_session(app, cookie.0.expose())))
 }
 
-/// Ends the login of this browser, if it has one.
+/// Ends the session of this browser, if it has one.
 async fn end_session(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     match Visitor::session_cookie(app, headers) {
         Some(cookie) => Ok(sessions::log_out(&app.forge, &cookie).await?),
@@ -54,7 +53,7 @@ fn with_cookie(mut response: Response, cookie: &str) -> Response {
     response
 }
 
-/// The page for a link that was used up or is too old.
+/// Error page for a used or expired link.
 fn dead_link(what_to_do: &str) -> Problem {
     Problem::new(StatusCode::GONE, format!("This link was already used or has expired. {what_to_do}"))
 }

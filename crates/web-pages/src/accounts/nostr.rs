@@ -1,4 +1,4 @@
-//! Logging in with a nostr key.
+//! Sign-in with a nostr key.
 
 use super::enter;
 use super::login::{LoginPage, ask_code};
@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-/// Where the form goes.
+/// Path of the form.
 pub(crate) const PATH: &str = "/login/nostr";
 
 /// `POST /login/nostr`
@@ -42,7 +42,7 @@ pub(super) async fn log_in(
     Ok(respond::html(status, &page))
 }
 
-/// By way of picking a name, which those who have one pass at once.
+/// Redirects through the page for choosing a name, which accounts with a name skip.
 fn named(next: &str) -> String {
     let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("/settings/name?next={next}")

@@ -1,4 +1,4 @@
-//! A new password for someone who has forgotten theirs. Asking is answered the same whatever address was typed.
+//! Password reset. The response to a request is the same for known and unknown addresses.
 
 use super::dead_link;
 use crate::App;

@@ -1,4 +1,4 @@
-//! The first admin, by the link that the server prints at its first start.
+//! Set-up of the first admin, by the link that the server prints at its first start.
 
 use super::{dead_link, enter};
 use crate::App;

@@ -1,4 +1,4 @@
-//! Making an account for oneself.
+//! Sign-up.
 
 use super::enter;
 use crate::App;
@@ -39,7 +39,7 @@ struct Typed {
     name: String,
     email: String,
     invite: String,
-    /// Where the person wanted to go.
+    /// Page to return to after the sign-up.
     next: String,
 }
 

@@ -1,4 +1,4 @@
-//! Proving that one reads an address. Programs that follow links in mails change nothing: a button does.
+//! Verification of an e-mail address. Programs follow links in mails, so only the button of the page verifies.
 
 use super::dead_link;
 use crate::App;

@@ -1,4 +1,4 @@
-//! Who did what.
+//! The audit log of the site.
 
 use crate::App;
 use crate::frame::Frame;
@@ -46,7 +46,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin, page_path: PagePath)
     Ok(respond::page(&AuditPage { frame, section: "audit", filter: typed, rows, links }))
 }
 
-/// The page behind a row, with the same filter; the newest without one.
+/// URL of the page after a row with the same filter; of the first page without a row.
 fn link(filter: &Typed, before: Option<i64>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (key, value) in [("action", &filter.action), ("actor", &filter.actor), ("repo", &filter.repo)] {

@@ -1,4 +1,4 @@
-//! Deleting someone's account: a page that says what goes, and asks for its name.
+//! Deleting a user's account: a page that lists the consequences and asks for the account name.
 
 use super::users::target;
 use crate::App;

@@ -1,4 +1,4 @@
-//! The log of events: how far each consumer has come, and what was set aside.
+//! Event consumers with their cursors, and failed events.
 
 use super::ask;
 use crate::App;
@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// So many are shown; `abide events failures` shows more.
+/// Failed events on the page; `abide events failures` lists more.
 const SHOWN: i64 = 100;
 
 #[derive(Template)]

@@ -25,7 +25,7 @@ struct InvitesPage {
     errors: Errors,
     email: String,
     mode: &'static str,
-    /// The link that was just made, and what became of its mail.
+    /// The new invitation link, and a sentence about its mail.
     link: Option<(String, String)>,
     invites: Vec<Invite>,
 }

@@ -1,4 +1,4 @@
-//! Work that is done later.
+//! Background jobs.
 
 use crate::App;
 use crate::form::Form;
@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-/// So many are shown; `abide jobs list` shows more.
+/// Jobs on the page; `abide jobs list` lists more.
 const SHOWN: i64 = 100;
 const STATES: [&str; 4] = ["waiting", "running", "failed", "done"];
 
@@ -22,7 +22,7 @@ const STATES: [&str; 4] = ["waiting", "running", "failed", "done"];
 struct JobsPage {
     frame: Frame,
     section: &'static str,
-    /// The state that is looked at; empty: every one.
+    /// State filter; empty for all.
     state: String,
     counts: Vec<(&'static str, i64)>,
     jobs: Vec<Job>,

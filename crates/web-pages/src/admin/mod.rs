@@ -1,4 +1,4 @@
-//! The site's administration. To everyone who does not administer it, none of these pages exist.
+//! Site administration. Everyone but site admins gets 404.
 
 mod audit;
 mod delete_user;
@@ -55,7 +55,7 @@ struct AskPage {
     question: Question,
 }
 
-/// Asks before something is done.
+/// Shows a confirmation page.
 fn ask(app: &App, by: &Admin, section: &'static str, question: Question) -> Response {
     let frame = Frame::new(app, &by.visitor, question.title.clone());
     respond::page(&AskPage { frame, section, errors: Errors::none(), question })

@@ -11,7 +11,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-/// So many of each kind are shown.
+/// Rows of each kind on the page.
 const SHOWN: i64 = 200;
 
 #[derive(Template)]
@@ -27,7 +27,7 @@ struct PurgatoryPage {
 
 struct Row {
     entry: ContentsEntry,
-    /// The address of its status page, and the identifier as it may stand there.
+    /// URL of the repository's status page, and the identifier as text.
     repo: Option<(String, String)>,
     size: String,
 }

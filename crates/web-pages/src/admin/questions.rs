@@ -1,4 +1,4 @@
-//! The questions before something is done to an account.
+//! Confirmations of actions on an account.
 
 use super::ask;
 use super::users::target;
@@ -13,14 +13,14 @@ use abide_forge::accounts::{self, User, admin};
 use axum::extract::State;
 use axum::response::Response;
 
-/// The account that the address names, and how it is called on the page.
+/// The account in the path, and its name on the page.
 async fn account(app: &App, page_path: &PagePath) -> Result<(User, String), Problem> {
     let user = accounts::by_id(&app.forge, target(page_path)?).await?.ok_or_else(Problem::not_found)?;
     let name = user.handle().map(|handle| text::readable(&handle.to_string())).unwrap_or_default();
     Ok((user, name))
 }
 
-/// A question whose answer goes to `verb` below the account's page, and which is asked from there.
+/// A question whose form goes to `verb` below the account's page, and which returns there.
 fn at(user: &User, verb: &str) -> Question {
     let back = format!("/admin/users/{}", user.id);
     Question { action: format!("{back}/{verb}"), back, ..Question::default() }

@@ -1,4 +1,4 @@
-//! Accounts, and what an admin does with them.
+//! Accounts, and the actions of a site admin on them.
 
 use crate::App;
 use crate::errors::Errors;
@@ -89,7 +89,7 @@ pub(super) async fn list(State(app): State<App>, by: Admin, page_path: PagePath)
     }))
 }
 
-/// The account that the address names.
+/// The account in the path.
 pub(super) fn target(page_path: &PagePath) -> Result<UserId, Problem> {
     page_path.segment(2).parse().map(UserId::new).map_err(|_| Problem::not_found())
 }
@@ -198,7 +198,7 @@ pub(super) async fn release(
     form: Form,
 ) -> Result<Response, Problem> {
     let name: UserName = form.text("name").parse().map_err(|_| Problem::not_found())?;
-    // Bound to the account whose page it is on, so that a form that is out of date releases nobody else's.
+    // The name must belong to the account of the page, so that an outdated form cannot release another account's name.
     let old_names = admin::old_names(&app.forge, &by.by, target(&page_path)?).await?;
     if !old_names.iter().any(|old| old.name == name) {
         return Err(Problem::not_found());

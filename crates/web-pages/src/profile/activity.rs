@@ -1,4 +1,4 @@
-//! Activity of a user, as far as the visitor may know.
+//! Activity of a user that the visitor may see.
 
 use super::Side;
 use crate::App;

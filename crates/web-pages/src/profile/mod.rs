@@ -1,5 +1,5 @@
-//! Someone's page: `repos.rs` what they own, `stars.rs` what they star, `people.rs` who follows whom,
-//! `activity.rs` what they do.
+//! Pages of a user: `repos.rs` repositories, `stars.rs` stars, `people.rs` followers and followed users, `activity.rs`
+//! events.
 
 pub(super) mod activity;
 mod people;
@@ -32,14 +32,14 @@ struct Side {
     stars: String,
     followers: String,
     following: String,
-    /// Whether the visitor follows them; `None` if that is not theirs to do.
+    /// Whether the visitor follows the user; `None` if the visitor cannot.
     followed: Option<bool>,
     tab: &'static str,
 }
 
 impl Side {
-    /// Of the person that an address names. An old name, and the key of someone with a name, lead to the same page
-    /// under the present name.
+    /// Loads the sidebar of the user in the path. An old name, or the key of an account with a name, redirects to the
+    /// same page with the current name.
     async fn of(app: &App, visitor: &Visitor, page_path: &PagePath, tab: &'static str) -> Result<Self, Elsewhere> {
         let found = match page_path.segment(0).parse::<UserName>() {
             Ok(name) => accounts::find_by_any_name(&app.forge, &name).await?,

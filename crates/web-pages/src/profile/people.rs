@@ -1,4 +1,4 @@
-//! Who follows someone, and whom they follow.
+//! Followers of a user, and users they follow.
 
 use super::{PER_PAGE, Side};
 use crate::App;
@@ -38,7 +38,7 @@ pub(crate) async fn following(State(app): State<App>, visitor: Visitor, page_pat
     Ok(page(&app, &visitor, &page_path, side, "Following", people))
 }
 
-/// `POST /{user}/followers`: the visitor joins them, or leaves.
+/// `POST /{user}/followers`: the visitor follows or unfollows the user.
 pub(crate) async fn change(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
     let side = Side::of(&app, &visitor, &page_path, "followers").await?;
     let caller = visitor.caller();

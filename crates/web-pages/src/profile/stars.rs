@@ -1,4 +1,4 @@
-//! Stars of a user: the latest first, or searched and sorted.
+//! Stars of a user: latest first, or searched and sorted.
 
 use super::{PER_PAGE, Side};
 use crate::App;

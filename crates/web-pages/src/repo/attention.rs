@@ -1,4 +1,4 @@
-//! Starring and watching a repository, and who does.
+//! Starring and watching a repository; lists of stargazers and watchers.
 
 use super::head::{Head, Room, Shown};
 use crate::App;
@@ -27,7 +27,7 @@ pub(super) struct Attention {
     pub levels: &'static [(WatchLevel, &'static str, &'static str)],
     /// Whether the visitor may star and watch.
     pub can: bool,
-    /// Whether the visitor may see who watches.
+    /// Whether the visitor may see the list of watchers.
     pub can_see_watchers: bool,
 }
 
@@ -46,7 +46,7 @@ const LEVELS: [(WatchLevel, &str, &str); 3] = [
 ];
 
 impl Attention {
-    /// A head without it is better than no page, so what cannot be found out is as if nothing was chosen.
+    /// Errors count as no star and no watch, because a page without them is better than no page.
     pub(super) async fn of(app: &App, room: &Room) -> Self {
         let (caller, repo) = (room.visitor.caller(), room.repo());
         let starred = star::is_starred(&app.forge, &caller, repo).await.unwrap_or_default();
@@ -85,7 +85,7 @@ pub(super) async fn watch(State(app): State<App>, visitor: Visitor, page_path: P
     Ok(back(&form))
 }
 
-/// To the page whose button it was.
+/// Redirects to the page of the button.
 fn back(form: &Form) -> Response {
     respond::see_other(respond::safe_next(form.filled("next").as_deref()))
 }

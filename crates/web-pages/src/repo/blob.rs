@@ -24,7 +24,7 @@ struct BlobPage {
     newest: Option<CommitLine>,
     commit_oid: String,
     facts: String,
-    /// Where the other way to look at it is, and what that is called.
+    /// URL and label of the other view: rendered or source.
     rendered_link: Option<(String, &'static str)>,
     can_blame: bool,
     body: String,
@@ -76,7 +76,7 @@ struct Content {
     facts: String,
     html: String,
     is_text: bool,
-    /// `Some` if it can be shown rendered and as source; whether it is rendered now.
+    /// `None` if the file has no rendered view; otherwise whether it is rendered now.
     rendered: Option<bool>,
 }
 
@@ -141,7 +141,7 @@ fn note(text: &str) -> String {
     format!(r#"<div class="empty">{text}</div>"#)
 }
 
-/// A link's target, which leads on if it stays inside the repository.
+/// Target of a symbolic link, with a link to it if it is inside the repository.
 fn link(blob: &Blob, commit_path: &CommitPath, url: &str) -> String {
     let mut html = String::from(r#"<div class="card-body">Symbolic link to <code>"#);
     escape_into(&shown(&blob.data), &mut html);
@@ -157,7 +157,7 @@ fn link(blob: &Blob, commit_path: &CommitPath, url: &str) -> String {
     html
 }
 
-/// Where a link at `path` leads, if that is inside the repository.
+/// Resolves a symbolic link at `path`; `None` if its target is outside the repository.
 fn resolve(path: &[u8], target: &[u8]) -> Option<Vec<u8>> {
     if target.starts_with(b"/") || target.is_empty() {
         return None;
@@ -179,7 +179,7 @@ fn resolve(path: &[u8], target: &[u8]) -> Option<Vec<u8>> {
 /// Pictures larger than this are not loaded into the page.
 const LARGEST_PICTURE: u64 = 10 * 1024 * 1024;
 
-/// File names that browsers show as pictures; served with headers under which nothing in them can run.
+/// Whether a file name is that of a picture. Pictures are served with headers that forbid scripts in them.
 fn is_picture(name: &[u8]) -> bool {
     super::raw::picture_type(name).is_some()
 }

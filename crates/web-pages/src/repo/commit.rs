@@ -1,4 +1,4 @@
-//! One commit and what it changed.
+//! One commit and its diff.
 
 use super::head::{Elsewhere, Head, Room, Shown};
 use super::view::{short, subject};
@@ -50,13 +50,13 @@ impl From<&Commit> for Detail {
     }
 }
 
-/// Text of several lines, each made safe to show.
+/// Text of several lines; control characters are replaced in each.
 fn multiline(bytes: &[u8]) -> String {
     let lines: Vec<String> = bytes.split(|&byte| byte == b'\n').map(crate::show::text::shown).collect();
     lines.join("\n").trim_end().to_owned()
 }
 
-/// The number of the file whose change is to be shown although it is large.
+/// Number of the file whose large diff was requested.
 pub(super) fn asked_file(page_path: &PagePath) -> Option<usize> {
     page_path.query("file")?.parse().ok()
 }
@@ -66,7 +66,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
     let room = Room::open(&app, visitor, &page_path).await?;
     let commit_path = room.browser.revision(&page_path.decoded(3).unwrap_or_default()).await?;
     if commit_path.commit.to_string() != page_path.segment(3) {
-        // A branch, a tag or an abbreviated id: the page's own address is the whole id.
+        // Branches, tags and abbreviated ids redirect to the page of the full id.
         let to = format!("/{}/commit/{}", room.repo().slug(), commit_path.commit);
         return Err(Elsewhere::To(respond::see_other(&to)));
     }

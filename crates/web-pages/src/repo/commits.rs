@@ -31,10 +31,10 @@ struct Day {
     commits: Vec<Line>,
 }
 
-/// A commit, and where its files are.
+/// A commit, and the URL of its files.
 struct Line {
     commit: CommitLine,
-    /// The address of the files or the file in that commit, behind the repository's; empty if the commit deleted it.
+    /// Path of the files or the file in that commit, below the repository's URL; empty if the commit deleted the file.
     view: String,
     /// The path that the file had before this commit, if it renamed it.
     renamed_from: Option<String>,
@@ -49,7 +49,7 @@ impl Line {
         let path = url_path(&step.path);
         let view = match step.kind {
             Some(EntryKind::Directory) => format!("tree/{}/{path}", step.commit.oid),
-            // The page of a submodule or link is that of the directory around it, which says what it is.
+            // Submodules and symbolic links have no blob page of their own; the directory page describes them.
             Some(_) => format!("blob/{}/{path}", step.commit.oid),
             None => String::new(),
         };
@@ -93,7 +93,7 @@ async fn page(app: &App, room: &Room, commit_path: CommitPath, page_path: &PageP
     }))
 }
 
-/// A page of the history: of everything, or of one path through its renames.
+/// A page of the history: of the branch, or of one path through its renames.
 async fn lines(room: &Room, commit_path: &CommitPath, skip: usize) -> Result<(Vec<Line>, bool), BrowseError> {
     if commit_path.path.is_empty() {
         let log = room.browser.log(commit_path.commit, &commit_path.path, skip, PER_PAGE).await?;

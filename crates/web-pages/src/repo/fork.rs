@@ -1,4 +1,4 @@
-//! Making a copy of one's own.
+//! Forking a repository.
 
 use super::head::{Head, Room, Shown};
 use crate::App;

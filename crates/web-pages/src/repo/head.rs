@@ -1,4 +1,4 @@
-//! Opening a repository for a page, and what all its pages have in common.
+//! Opens a repository for a page, and loads the header of all its pages.
 
 use super::attention::Attention;
 use super::nostr::Governance;
@@ -27,7 +27,7 @@ use percent_encoding::percent_decode_str;
 pub(super) struct Head {
     pub owner: String,
     pub name: String,
-    /// Where its pages begin.
+    /// Base URL of its pages.
     pub url: String,
     pub description: String,
     pub private: bool,
@@ -38,7 +38,6 @@ pub(super) struct Head {
     pub fork_of: Option<String>,
     pub branches: String,
     pub tags: String,
-    /// How many issues are open.
     pub issues: String,
     pub default_branch: String,
     pub default_branch_query: String,
@@ -56,12 +55,12 @@ pub(super) struct Head {
     pub can_read_audit: bool,
     pub can_see_hooks: bool,
     pub attention: Attention,
-    /// The key that rules it, if one does.
+    /// The nostr key that owns the repository, if one does.
     pub nostr: Option<Governance>,
     pub tab: &'static str,
 }
 
-/// Why a page is not shown: something went wrong, or it is elsewhere.
+/// An error page, or a redirect.
 pub(crate) enum Elsewhere {
     Problem(Problem),
     To(Response),
@@ -82,11 +81,11 @@ impl IntoResponse for Elsewhere {
     }
 }
 
-/// The answer of a repository's page.
+/// Response of a repository's page.
 pub(crate) type Shown = Result<Response, Elsewhere>;
 
-/// The locators that a page path may mean, in the order in which they are tried. A name is followed by `.git` at times; what
-/// a key calls its repository is any text, and may itself end so.
+/// The locators of a page path, in the order in which they are tried. `.git` after a name is removed; but a nostr
+/// identifier can be any text and may itself end in `.git`.
 fn locators(page_path: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
     let (owner, typed) = (page_path.segment(0), page_path.segment(1));
     let bare = typed.strip_suffix(".git");
@@ -99,7 +98,7 @@ fn locators(page_path: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
     }
 }
 
-/// Text that is not UTF-8 is no identifier: the replacement character makes it match none.
+/// Identifiers are UTF-8; the replacement character makes other bytes match none.
 fn decoded(raw: &str) -> String {
     percent_decode_str(raw).decode_utf8_lossy().into_owned()
 }
@@ -111,7 +110,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Opens the repository that the address names. An old name leads to the same page under the present one.
+    /// Opens the repository in the path. An old name redirects to the same page with the current name.
     pub(super) async fn open(app: &App, visitor: Visitor, page_path: &PagePath) -> Result<Self, Elsewhere> {
         let (owner, typed) = (page_path.segment(0), page_path.segment(1));
         let (locator, other) = locators(page_path);
@@ -136,7 +135,7 @@ impl Room {
         Ok(Self { browser, visitor })
     }
 
-    /// The same for those who may do something to it; others are refused in the policy's words.
+    /// Opens the repository for an action; others get the policy's refusal.
     pub(super) async fn enter(
         app: &App,
         visitor: Visitor,
@@ -153,28 +152,28 @@ impl Room {
         &self.browser.repo
     }
 
-    /// Name of its owner in URLs.
+    /// Name of the owner in URLs.
     pub(super) fn owner(&self) -> String {
         self.repo().owner().map(|handle| handle.to_string()).unwrap_or_default()
     }
 
-    /// Whether it is the visitor's own. Only for the choice of words: what they may do is the policy's to say.
+    /// Whether the visitor owns it. Only for the choice of words; permissions are decided by the policy.
     pub(super) fn is_owner(&self) -> bool {
         self.visitor.caller().user_id() == Some(self.repo().owner_id)
     }
 
-    /// Whether the visitor may do something to it.
+    /// Whether the visitor may perform an action.
     pub(super) fn may(&self, action: Action) -> bool {
         open::may(&self.visitor.caller(), self.repo(), action)
     }
 
-    /// Whether the visitor may do something, or could once they have logged in: the page then offers it, and the address
-    /// behind the offer leads to the log-in and back.
+    /// Whether the visitor may perform an action, or may after signing in: the page then shows the link, which leads
+    /// through the sign-in page.
     pub(super) fn offers(&self, action: Action) -> bool {
         self.may(action) || open::needs_login(&self.visitor.caller(), self.repo(), action)
     }
 
-    /// Refuses visitors who may not do something, in the policy's words.
+    /// Refuses an action with the policy's reason.
     pub(super) async fn ensure(&self, app: &App, action: Action) -> Result<(), Elsewhere> {
         let id = RepoLocator::Id(self.repo().id.to_string());
         match open::open(&app.forge, &self.visitor.caller(), &id, action).await {
@@ -193,7 +192,7 @@ impl Room {
         Problem::new(StatusCode::FORBIDDEN, detail).back_to(format!("/{}", self.repo().slug()))
     }
 
-    /// The refusal of a path that cannot be shown: one that does not exist names the path, the branch and the way back.
+    /// Error page of a path that cannot be shown. For a missing path it names the path and the branch, and links back.
     pub(super) fn no_path(&self, commit_path: &CommitPath, error: BrowseError) -> Problem {
         match error {
             BrowseError::Object(ObjectError::NotFound) => {
@@ -205,7 +204,7 @@ impl Room {
         }
     }
 
-    /// Refuses what is not done to a repository that a key governs, before it is asked for.
+    /// Refuses actions that a repository of a nostr key does not support, before the confirmation page.
     pub(super) fn ensure_ours_to_give(&self) -> Result<(), Problem> {
         match self.repo().governance {
             Governed::Nostr => Err(LifeError::Refused(Refusal::NostrGoverned).into()),

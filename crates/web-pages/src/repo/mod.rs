@@ -1,6 +1,6 @@
 //! Everything below `/{owner}/{repo}`.
 //!
-//! `head.rs` opens the repository and gathers what its pages have in common; each other file is a page.
+//! `head.rs` opens the repository and loads the header of its pages; each other file is a page.
 
 mod activity;
 mod attention;
@@ -42,7 +42,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/branches", get(refs::branches)),
         ("/{owner}/{repo}/tags", get(refs::tags)),
         ("/{owner}/{repo}/fork", get(fork::show).post(fork::fork)),
-        ("/{owner}/{repo}/proposals", get(nostr::proposals::show)),
+        ("/{owner}/{repo}/proposals", get(nostr::pr_events::show)),
         ("/{owner}/{repo}/nostr/{event}", get(nostr::thread::show)),
         ("/{owner}/{repo}/activity", get(activity::show)),
         ("/{owner}/{repo}/activity.atom", get(activity::atom)),

@@ -1,5 +1,5 @@
-//! A file as it is. Nothing of it can run in our origin: markup is served as plain text, pictures under a policy that
-//! puts them into a sandbox, everything else as a download.
+//! Raw files. No content can run in the origin of the site: markup is served as plain text, pictures in a sandbox,
+//! other files as a download.
 
 use super::head::{Room, Shown};
 use crate::App;
@@ -15,7 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use tokio_util::io::ReaderStream;
 
-/// Opaque origin, no scripts, nothing loaded. What a file brings along for its own looks may be inline.
+/// Opaque origin, no scripts, no subresources; inline styles of the file are allowed.
 const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// Files up to this size are read in this process; larger ones are streamed through git.
@@ -43,7 +43,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
             let is_text = !blob.binary;
             (Body::from(blob.data), is_text)
         }
-        // The name alone decides whether it is text: the content is not read before it is sent.
+        // The content of a streamed file is not known in advance, so only the name decides whether it is text.
         false => (Body::from_stream(ReaderStream::new(room.browser.stream(entry.oid).await?)), looks_like_text(name)),
     };
     let (media_type, inline) = match picture_type(name) {
@@ -74,7 +74,7 @@ fn protect(mut response: Response, tag: &str) -> Response {
     response
 }
 
-/// The media type of what browsers show as a picture, by the file's name.
+/// Media type of a picture by its file name.
 pub(super) fn picture_type(name: &[u8]) -> Option<&'static str> {
     Some(match extension(name)?.as_str() {
         "png" => "image/png",

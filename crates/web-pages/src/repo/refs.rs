@@ -21,7 +21,7 @@ struct RefsPage {
     head: Head,
     is_tags: bool,
     filter: String,
-    /// Where a row leads, and what follows its name there: the page from which the menu was searched.
+    /// View and path of the page whose branch menu was searched; rows link to them.
     view: &'static str,
     tail: String,
     rows: Vec<Row>,
@@ -30,7 +30,7 @@ struct RefsPage {
 
 struct Row {
     name: String,
-    /// As it stands in an address.
+    /// Encoded for URLs.
     path: String,
     query: String,
     commit: Option<CommitLine>,
@@ -103,12 +103,12 @@ async fn show(app: &App, room: &Room, page_path: &PagePath, tab: &'static str, r
     }))
 }
 
-/// The page that a row leads to, if it is one that a branch and a path can name.
+/// View that rows link to; only views of a branch and a path are accepted.
 fn view(asked: &str) -> &'static str {
     ["blob", "blame", "commits"].into_iter().find(|known| *known == asked).unwrap_or("tree")
 }
 
-/// A path as it follows a branch in an address. Encoded anew: whatever was asked for stays a path.
+/// Path after a branch in a URL. It is encoded again, so that the query cannot inject anything but a path.
 fn tail(asked: &str) -> String {
     let decoded: Vec<u8> = percent_decode_str(asked).collect();
     let path = decoded.strip_prefix(b"/").unwrap_or_default();

@@ -24,7 +24,7 @@ struct TombstonePage {
     in_time: bool,
 }
 
-/// The answer for a locator without a repository: what is left of the visitor's own repository, or nothing.
+/// Response for a locator without a repository: the page of the visitor's own deleted repository, or 404.
 pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePath, locator: &RepoLocator) -> Elsewhere {
     let repo = match restore::tombstone(&app.forge, &visitor.caller(), locator).await {
         Ok(found) => found,
@@ -34,7 +34,7 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePat
     let (Some(repo), Some((deleted_at, until))) = (repo, dates) else { return Problem::from(Access::NotFound).into() };
     let frame = Frame::new(app, visitor, format!("{} is deleted", repo.shown()));
     let in_time = frame.now.0 < until;
-    // Looking at what was here, or trying to change it: the latter does not fit what is so now.
+    // 410 for reading, 409 for an action on a deleted repository.
     let status = if page_path.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };
     Elsewhere::To(respond::html(status, &TombstonePage { frame, repo, deleted_at, until, in_time }))
 }

@@ -30,13 +30,13 @@ struct TreePage {
     trail: Trail,
     is_home: bool,
     newest: Option<CommitLine>,
-    /// How many there are, and their unit.
+    /// Number of commits, and the noun for it.
     commits: Option<(String, &'static str)>,
-    /// Rendered apart: a directory may have thousands of entries.
+    /// Rendered without the template engine, because a directory may have thousands of entries.
     rows: String,
     up: String,
     truncated: bool,
-    /// Nothing of it is listed.
+    /// The directory is too large to list.
     too_large: bool,
     complete: bool,
     readme: Option<Readme>,
@@ -72,7 +72,7 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, page_path: Pa
     }
 }
 
-/// `GET /r/{id}`: the address that never changes leads to the present one.
+/// `GET /r/{id}`: the permanent URL, which redirects to the current one.
 pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, page_path: PagePath) -> Shown {
     let id = page_path.segment(1);
     let locator = RepoLocator::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
@@ -100,7 +100,7 @@ async fn directory(app: &App, room: &Room, commit_path: CommitPath, is_home: boo
             Arc::default()
         }
         Err(BrowseError::Object(ObjectError::NotADirectory)) => {
-            // A link to a file that was written by hand leads to it.
+            // A hand-written `tree` URL of a file redirects to the file.
             let to = format!(
                 "/{}/blob/{}{}",
                 room.repo().slug(),
@@ -111,7 +111,7 @@ async fn directory(app: &App, room: &Room, commit_path: CommitPath, is_home: boo
         }
         other => other.map_err(|error| room.no_path(&commit_path, error))?,
     };
-    // The last changes of a directory that is not shown to its end are not looked for: it is read whole for each commit.
+    // Last changes are not computed for a truncated directory, because every commit would read all of it.
     let changes = match too_large || tree.truncated {
         true => Arc::new(LastChanges { complete: true, ..LastChanges::default() }),
         false => browser.last_changes(commit_path.commit, &commit_path.path).await?,
@@ -160,7 +160,7 @@ async fn directory(app: &App, room: &Room, commit_path: CommitPath, is_home: boo
     }))
 }
 
-/// The newest of the last changes, which is the last change of the directory.
+/// The newest of the last changes, which is the latest commit of the directory.
 fn newest_of(changes: &LastChanges) -> Option<CommitLine> {
     changes.entries.values().max_by_key(|commit| commit.committer.time).map(|commit| CommitLine::from(&**commit))
 }

@@ -1,4 +1,4 @@
-//! Pieces that several pages show: commits, the path of a file, the menu of branches and tags.
+//! Parts of several pages: commits, the path of a file, the menu of branches and tags.
 
 use super::head::Room;
 use crate::show::text::{shortened, shown, url_path};
@@ -15,7 +15,7 @@ pub(super) struct CommitLine {
     pub signed: bool,
 }
 
-/// Subjects are cut at this length; the commit's own page shows all of it.
+/// Subjects are truncated at this length; the commit page shows all of it.
 const SUBJECT: usize = 200;
 
 impl From<&Commit> for CommitLine {
@@ -37,7 +37,7 @@ pub(super) fn short(oid: &str) -> String {
     oid.get(..8).unwrap_or(oid).to_owned()
 }
 
-/// A commit's subject; those without one say so.
+/// Subject of a commit, or a text for commits without one.
 pub(super) fn subject(commit: &Commit) -> String {
     let subject = shown(&commit.subject);
     if subject.trim().is_empty() { "(no message)".into() } else { shortened(&subject, SUBJECT).into_owned() }
@@ -46,14 +46,14 @@ pub(super) fn subject(commit: &Commit) -> String {
 /// One directory, or the file at the end, of a path.
 pub(super) struct Step {
     pub name: String,
-    /// Encoded, from the root on.
+    /// Path from the root, encoded for URLs.
     pub path: String,
     pub last: bool,
 }
 
-/// Where in a repository a page is.
+/// Position of a page in a repository: ref and path.
 pub(super) struct Trail {
-    /// The branch, tag or commit, encoded for addresses.
+    /// The branch, tag or commit, encoded for URLs.
     pub at: String,
     pub steps: Vec<Step>,
 }
@@ -72,7 +72,7 @@ impl Trail {
         Self { at: url_path(commit_path.name().as_bytes()), steps }
     }
 
-    /// The address of the directory above, behind the branch; with a slash before it, if it is not the root.
+    /// Path of the parent directory after the branch, with a leading slash unless it is the root.
     pub(super) fn up(&self) -> String {
         match self.steps.len().checked_sub(2).and_then(|at| self.steps.get(at)) {
             Some(step) => format!("/{}", step.path),
@@ -87,7 +87,7 @@ pub(super) struct Picker {
     pub is_tag: bool,
     pub branches: Vec<Choice>,
     pub tags: Vec<Choice>,
-    /// Which page a choice leads to.
+    /// View that a choice links to.
     pub view: &'static str,
     /// Path behind the branch in that URL.
     pub tail: String,
@@ -96,7 +96,7 @@ pub(super) struct Picker {
 /// A branch or tag in the menu.
 pub(super) struct Choice {
     pub name: String,
-    /// As it stands in an address.
+    /// Encoded for URLs.
     pub path: String,
     pub is_current: bool,
 }
@@ -107,7 +107,7 @@ impl Choice {
     }
 }
 
-/// So many of each are in the menu; the others are found by the menu's search field.
+/// Branches, and tags, in the menu; its search field finds the others.
 const PICKED: usize = 50;
 
 impl Picker {
@@ -145,7 +145,7 @@ async fn choices(room: &Room, kind: RefKind, current: Option<&str>) -> Result<Ve
     Ok(choices)
 }
 
-/// A path as it follows a branch in an address.
+/// Path after a branch in a URL.
 pub(super) fn tail(path: &[u8]) -> String {
     if path.is_empty() { String::new() } else { format!("/{}", url_path(path)) }
 }

@@ -1,4 +1,4 @@
-//! A repository that is announced and not served yet: which half is missing, and what to do about it.
+//! Page of an announced repository in purgatory: the missing half, and the next step.
 
 use super::head::Elsewhere;
 use super::tombstone;
@@ -20,13 +20,14 @@ struct WaitingPage {
     frame: Frame,
     waiting: Waiting,
     search: Option<Search>,
-    /// The identifier as it may stand on a page.
+    /// The identifier as text.
     name: String,
     owner: String,
     clone: String,
 }
 
-/// The answer for a locator without a repository: what waits there, what is left of a deleted one, or nothing.
+/// Response for a locator without a repository: the announcement in purgatory, the page of a deleted repository, or
+/// 404.
 pub(super) async fn or_nothing(app: &App, visitor: &Visitor, page_path: &PagePath, locator: &RepoLocator) -> Elsewhere {
     let front = page_path.reads() && page_path.segment(2).is_empty();
     if let (RepoLocator::Nostr { owner, identifier }, true) = (locator, front) {

@@ -1,4 +1,4 @@
-//! One's name and addresses.
+//! Name and e-mail addresses of the visitor's account.
 
 use super::{ask, sudo, unconfirmed};
 use crate::App;
@@ -134,7 +134,7 @@ async fn changed(
 pub(super) async fn resend(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     match verify::resend(&app.forge, &member.viewer, form.id()?).await {
         Ok(()) => Ok(done("mail-sent")),
-        // Confirmed meanwhile, in another window: that is what was wanted.
+        // Verified meanwhile in another window, so there is nothing left to do.
         Err(ResendError::Verified) => Ok(done("verified")),
         Err(ResendError::NotFound) => Err(Problem::not_found()),
         Err(ResendError::Throttled { retry_after }) => Err(Problem::too_often(retry_after)),

@@ -1,4 +1,4 @@
-//! Deleting one's account: a page that says what goes, and asks for name and password.
+//! Deleting one's account: a page that lists the consequences and asks for name and password.
 
 use super::unconfirmed;
 use crate::App;
@@ -49,7 +49,7 @@ pub(super) async fn delete(State(app): State<App>, member: Member, form: Form) -
     Ok(respond::form_again(&page(&app, &member, errors, typed, remains == Remains::Removed)))
 }
 
-/// The form's choice about the account's texts; they stay by default.
+/// The form's choice about the account's content, which is kept by default.
 pub(crate) fn remains(form: &Form) -> Remains {
     form.text("content").parse().unwrap_or(Remains::Kept)
 }

@@ -42,8 +42,7 @@ async fn page(app: &App, member: &Member, errors: Errors, title: String, key: St
 /// `POST /settings/keys`
 pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     let (title, key) = (form.text("title"), form.text("key"));
-    // A private key must not be in a page, where a cache or someone looking over a shoulder finds it. It may lack its first
-    // line, or be in the wrong field.
+    // A private key must not be sent back in a page. It can lack its first line, or be in the wrong field.
     let title = if looks_private(&title) { String::new() } else { title };
     if looks_private(&key) || title.is_empty() && looks_private(&form.text("title")) {
         let errors = Errors::at("key", PRIVATE);

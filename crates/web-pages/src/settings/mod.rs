@@ -1,4 +1,4 @@
-//! One's own account.
+//! Settings of the visitor's account.
 
 mod account;
 pub(crate) mod delete;
@@ -74,12 +74,12 @@ struct AskPage {
     question: Question,
 }
 
-/// Asks before something is done, in a section of the settings.
+/// Shows a question in a section of the settings.
 fn ask(app: &App, member: &Member, section: &'static str, question: Question) -> Response {
     asked(app, member, section, question, Errors::none())
 }
 
-/// Asks once more if the answer had errors.
+/// Shows the question again with its errors.
 fn asked(app: &App, member: &Member, section: &'static str, question: Question, errors: Errors) -> Response {
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let frame = Frame::new(app, &member.visitor, question.title.clone());

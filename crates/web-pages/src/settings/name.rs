@@ -1,4 +1,4 @@
-//! The first name of an account that came by its key.
+//! Choosing the name of an account that was created by a nostr key.
 
 use crate::App;
 use crate::errors::Errors;

@@ -1,4 +1,4 @@
-//! Which mails one gets.
+//! E-mail settings.
 
 use crate::App;
 use crate::form::Form;
@@ -17,9 +17,9 @@ use axum::response::Response;
 struct NotificationsPage {
     frame: Frame,
     section: &'static str,
-    /// Each reason, what it means, and whether it is mailed.
+    /// Each reason with its description, and whether it is mailed.
     mails: Vec<(Reason, &'static str, bool)>,
-    /// Where mail goes, if that was proved.
+    /// The verified primary address, if there is one.
     address: Option<String>,
 }
 

@@ -25,7 +25,7 @@ struct RepositoriesPage {
     rows: Vec<Row>,
     page: usize,
     links: Links,
-    /// How many repositories wait for the visitor to take them.
+    /// Open transfer offers to the visitor.
     offers: i64,
 }
 
@@ -34,7 +34,7 @@ struct Row {
     deleted_at: Timestamp,
     until: Timestamp,
     in_time: bool,
-    /// Why it could not be restored just now.
+    /// Error of the last attempt to restore it.
     error: Option<String>,
     /// The name under which to restore it.
     typed: String,

@@ -1,4 +1,4 @@
-//! The password, and where one is logged in.
+//! Password and sessions.
 
 use super::{ask, unconfirmed};
 use crate::App;
@@ -110,7 +110,7 @@ pub(super) async fn ask_end_all(State(app): State<App>, member: Member) -> Respo
 
 /// `POST /settings/security/sessions/end`
 pub(super) async fn end_session(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
-    // One that has ended meanwhile is as wanted.
+    // A session that ended meanwhile is no error.
     sessions::end(&app.forge, &member.viewer, &form.text("id")).await?;
     Ok(done("session-ended"))
 }

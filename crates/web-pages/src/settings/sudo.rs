@@ -1,5 +1,5 @@
-//! Asking for the password or the key again before something that lets others in: an unattended browser must not be
-//! enough for that. The form is kept while it is asked, and sent again with the answer.
+//! Asks for the password or the key again before keys, tokens or addresses are added, so that an unattended browser is
+//! not enough. The page of the question carries the fields of the original form and sends them again.
 
 use crate::App;
 use crate::errors::Errors;
@@ -14,7 +14,7 @@ use abide_forge::accounts::nostr::{self, NostrError};
 use askama::Template;
 use axum::response::Response;
 
-/// Fields of the question itself, which are not asked again.
+/// Fields of the question itself, which are not carried over.
 const OWN: [&str; 5] = ["_token", "current_password", "event", "challenge", "username"];
 
 #[derive(Template)]
@@ -29,8 +29,7 @@ struct ConfirmPage {
     sign: Sign,
 }
 
-/// `None` if it is certain who sends this form, because they proved it lately or with this very form; else the page that
-/// asks them.
+/// `None` if the visitor gave the password or key recently or with this form; otherwise the page that asks for it.
 pub(super) async fn ask(
     app: &App,
     member: &Member,

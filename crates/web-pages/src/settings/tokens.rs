@@ -1,4 +1,4 @@
-//! Access tokens. A secret is shown once, on the page that answers the form, and never stands in an address.
+//! Access tokens. A secret is shown once, on the page that responds to the form, and is never part of a URL.
 
 use super::{ask, sudo};
 use crate::App;
@@ -27,7 +27,7 @@ struct TokensPage {
     typed: Typed,
     lifetimes: [(&'static str, &'static str); 5],
     scopes: Vec<Choice>,
-    /// The secret that was just made.
+    /// The secret of the new token.
     secret: Option<String>,
     tokens: Vec<Token>,
 }
@@ -56,7 +56,7 @@ const SCOPES: [(Scope, &str); 9] = [
     (Scope::Admin, "Use site administration."),
 ];
 
-/// Days, and what the choice is called. Nothing: for ever.
+/// Days and label of each lifetime. Empty: no expiration.
 const LIFETIMES: [(&str, &str); 5] =
     [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never")];
 const USUAL: &str = "90";
@@ -125,7 +125,7 @@ pub(super) async fn create(State(app): State<App>, member: Member, form: Form) -
     }
 }
 
-/// Makes the token, or says what is wrong with the form.
+/// Creates the token, or returns the errors of the form.
 async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String, Errors>, Problem> {
     let Ok(scopes) = Scopes::parse(&typed.scopes.join(",")) else {
         return Ok(Err(Errors::at("scope", "select at least one scope")));

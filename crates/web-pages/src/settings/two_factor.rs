@@ -1,4 +1,4 @@
-//! The second factor: setting it up, its recovery codes, turning it off.
+//! Two-factor authentication: set-up, recovery codes, turning it off.
 
 use super::{ask, asked, sudo, unconfirmed};
 use crate::App;
@@ -28,7 +28,7 @@ struct TwoFactorPage {
     stage: Stage,
 }
 
-/// How far it is set up.
+/// Progress of the set-up.
 enum Stage {
     Off,
     Pending(Enrolment),

@@ -1,6 +1,6 @@
 //! Readable names of browsers from their user agent.
 
-/// Words by which browsers are known. The first that fits counts: most of them claim to be several.
+/// Words of user agents with browser names. The first match counts, because most browsers also name others.
 const BROWSERS: [(&str, &str); 8] = [
     ("Edg", "Edge"),
     ("OPR/", "Opera"),

@@ -1,7 +1,7 @@
-//! Source code, coloured by kind of token.
+//! Syntax highlighting of source code.
 //!
-//! A token gets at most one of nine classes, which the stylesheet colours for light and dark. Colouring is bounded in
-//! size and in time: what is behind either bound is shown plain.
+//! A token gets at most one of nine classes, which the stylesheet colours for light and dark. Highlighting is bounded
+//! in size and CPU time; text beyond a bound is plain.
 
 use super::budget::Budget;
 use super::text::escape_code_into;
@@ -13,14 +13,14 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 
 /// Files larger than this are shown plain.
 const LARGEST: usize = 512 * 1024;
-/// A line longer than this is shown plain, and so is what follows it.
+/// A line longer than this is shown plain, with all lines after it.
 const LONGEST_LINE: usize = 5_000;
-/// How long one file is coloured, in time of the processor: a busy machine does not make a page plain.
+/// CPU time for highlighting one file.
 const ALLOWED: Duration = Duration::from_millis(1_500);
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
-/// Scopes and the class of what is in them; of several the innermost that is listed counts.
+/// Scopes with their classes; the innermost listed scope counts.
 static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
     const LIST: [(&str, &str); 30] = [
         ("comment", "c"),
@@ -58,19 +58,19 @@ static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
     parsed.collect()
 });
 
-/// How many lines there are.
+/// Number of lines.
 pub(crate) fn count_lines(data: &[u8]) -> usize {
     let feeds = data.iter().filter(|&&byte| byte == b'\n').count();
     feeds + usize::from(data.last().is_some_and(|&byte| byte != b'\n'))
 }
 
-/// The lines of a file as HTML, without line feeds. Every line stands by itself.
+/// The lines of a file as HTML without line feeds. Tags are closed at the end of each line.
 pub(crate) fn lines(name: &str, data: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(data);
     colour(syntax_for(name, &text), &text, &Budget::new(ALLOWED), Duration::ZERO)
 }
 
-/// A piece of code in a document, as HTML. Colours leave `reserve` of the document's time to the rest of it.
+/// A code block of a document, as HTML. Highlighting leaves `reserve` of the document's time for the rest.
 pub(crate) fn snippet(language: Option<&str>, code: &str, budget: &Budget, reserve: Duration) -> String {
     let syntax = language.and_then(|token| budget.besides(|| &*SYNTAXES).find_syntax_by_token(token));
     let mut out = colour(syntax, code, budget, reserve).join("\n");
@@ -103,7 +103,7 @@ fn colour(syntax: Option<&SyntaxReference>, text: &str, budget: &Budget, reserve
             _ => false,
         };
         if !painted {
-            // Without this line's state the following ones cannot be coloured either.
+            // The following lines need this line's state, so they stay plain.
             painter = None;
             out.clear();
             escape_code_into(without_feed(line), &mut out);
@@ -113,7 +113,7 @@ fn colour(syntax: Option<&SyntaxReference>, text: &str, budget: &Budget, reserve
     lines
 }
 
-/// Colours one line; `false` if it cannot be.
+/// Highlights one line; `false` if that fails.
 fn paint(state: &mut ParseState, stack: &mut ScopeStack, line: &str, out: &mut String) -> bool {
     let Ok(operations) = state.parse_line(line, &SYNTAXES) else { return false };
     let end = without_feed(line).len();

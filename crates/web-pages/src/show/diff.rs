@@ -1,14 +1,14 @@
-//! Differences, file by file.
+//! Diffs, file by file.
 
 use super::text::{count, escape_code_into, shown, url_path};
 use abide_forge::browse::{Change, Content, Diff, EntryKind, FileChange, Hunk, LineKind};
 use std::fmt::Write as _;
 
-/// A change with more lines than this is shown when it is asked for.
+/// The diff of a file with more lines than this is shown on request.
 const LARGE_LINES: usize = 500;
-/// The same for bytes: a line may be long.
+/// The same limit in bytes, because lines can be long.
 const LARGE_BYTES: usize = 64 * 1024;
-/// All that is shown without being asked for.
+/// Lines of all files that are shown without a request.
 const ALL_LINES: usize = 5_000;
 const ALL_BYTES: usize = 512 * 1024;
 
@@ -26,21 +26,21 @@ pub(crate) struct Shown {
 pub(crate) struct ShownFile {
     pub anchor: String,
     pub path: String,
-    /// Where it was before, if it was moved.
+    /// Old path of a renamed file.
     pub old_path: Option<String>,
-    /// The path in an address, if it is still there.
+    /// Path in URLs, unless the file was deleted.
     pub view: Option<String>,
     pub note: String,
     pub additions: usize,
     pub deletions: usize,
     pub open: bool,
     pub body: String,
-    /// Where a change that is too large to be shown unasked is shown, and how many lines it has.
+    /// URL and number of lines of a diff that is too large to be shown without a request.
     pub more: Option<(String, String)>,
 }
 
 impl Shown {
-    /// `here` is the page's address up to the number of a file that is asked for, and `asked` that file.
+    /// `here` is the page's URL up to the number of the requested file, `asked` that number.
     pub(crate) fn of(diff: &Diff, here: &str, asked: Option<usize>) -> Self {
         let (mut lines, mut bytes) = (0, 0);
         let files = diff.files.iter().enumerate().map(|(at, file)| {

@@ -1,8 +1,7 @@
-//! How what was sent to a webhook stands.
+//! Badges of webhook deliveries.
 
 use abide_core::webhooks::DeliveryState;
 
-/// A class of badge.
 pub(crate) fn class(state: &DeliveryState) -> &'static str {
     match state {
         DeliveryState::Queued | DeliveryState::Sending => "",
@@ -11,7 +10,6 @@ pub(crate) fn class(state: &DeliveryState) -> &'static str {
     }
 }
 
-/// A word or two.
 pub(crate) fn word(state: &DeliveryState) -> &'static str {
     match state {
         DeliveryState::Queued => "Queued",

@@ -1,9 +1,9 @@
-//! Markdown to HTML. The only way in which what people wrote becomes markup: rendered, then sanitised from a list of
-//! what is allowed, then framed. Links and pictures that are relative lead into the repository at the same branch.
+//! Markdown to HTML. User text becomes HTML only here: rendered, then sanitised with a list of allowed elements and
+//! attributes. Relative links and pictures lead into the repository at the same branch.
 //!
-//! Anyone may write what others read, so what a text costs is bounded: how deeply it nests before anything is parsed
-//! (`nesting.rs`, `tags.rs`; `clear.rs` drops tags that nobody sees), and the time of the processor and the size of the markup while it is made. A text beyond a
-//! bound is shown as it was written.
+//! Anyone may write a text, so its cost is bounded: nesting depth before anything is parsed (`nesting.rs`, `tags.rs`;
+//! `clear.rs` drops tags that the sanitiser would drop), then CPU time and size of the HTML. A text beyond a bound is
+//! shown unrendered.
 
 mod clear;
 mod nesting;
@@ -26,14 +26,14 @@ use std::io;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Texts larger than this are shown as they were written.
+/// Larger texts are shown unrendered.
 const LARGEST: usize = 512 * 1024;
-/// How many times larger than a text its markup may be, before it is sanitised: a table of one letter in each cell grows
-/// six times, a footnote that is used over and over fifty times.
+/// Maximum growth of a text by rendering, before it is sanitised: a table with one letter per cell grows six times, a
+/// footnote with many references fifty times.
 const GROWS: usize = 16;
-/// Markup that even the smallest text may become.
+/// Size of HTML that every text may have.
 const SMALLEST_HTML: usize = 64 * 1024;
-/// How long one text may be rendered, in time of the processor.
+/// CPU time for one text.
 pub(super) const ALLOWED: Duration = Duration::from_secs(1);
 
 /// Base of relative URLs.
@@ -43,11 +43,10 @@ pub(crate) struct Base {
     pub repo: String,
     /// The branch, tag or commit.
     pub at: String,
-    /// The directory.
     pub dir: Vec<u8>,
 }
 
-/// Prefix that keeps ids of a document apart from those of the page around it.
+/// Prefix that separates ids of a document from ids of the page.
 const ID_PREFIX: &str = "user-content-";
 
 /// Whether a file of that name is Markdown.
@@ -56,7 +55,7 @@ pub(crate) fn is_markdown(name: &[u8]) -> bool {
     name.ends_with(b".md") || name.ends_with(b".markdown")
 }
 
-/// A document as HTML that is safe to show.
+/// A document as sanitised HTML.
 pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
     let text = String::from_utf8_lossy(data);
     if !is_markdown(name) {
@@ -67,13 +66,12 @@ pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
     framed(&text, &options, base, &Budget::new(ALLOWED), |_, _| {})
 }
 
-/// Text of an issue as safe HTML: people and issues that it names become links below
-/// the site's address.
+/// Text of an issue as sanitised HTML, with links for mentioned people and issues.
 pub(crate) fn said(text: &str, base: &Base, site: &str, budget: &Budget) -> String {
     framed(text, &options(), base, budget, |arena, root| link_marks(arena, root, &base.repo, site))
 }
 
-/// A text as it was written, with a word about why.
+/// An unrendered text with a note about the reason.
 pub(crate) fn plain(text: &str) -> String {
     let why = "Shown as plain text: too large or too deeply nested to render as Markdown.";
     format!("<div class=\"prose\"><p class=\"muted\">{why}</p>{}</div>", as_written(text))
@@ -98,7 +96,7 @@ fn options<'c>() -> Options<'c> {
     options.extension.tasklist = true;
     options.extension.footnotes = true;
     options.render.gfm_quirks = true;
-    // Markup inside Markdown is common in READMEs; what it may be is decided below.
+    // HTML inside Markdown is common in READMEs; the sanitiser filters it below.
     options.render.r#unsafe = true;
     options
 }
@@ -126,7 +124,7 @@ fn framed(
     safe.map_or_else(|| plain(text), |html| format!("<div class=\"prose\">{html}</div>"))
 }
 
-/// A document with the markup inside its Markdown shown as text.
+/// A document whose inline HTML is shown as text.
 fn without_markup<'a>(root: Node<'a>, options: &Options, base: &Base, size: usize, budget: &Budget) -> Option<String> {
     let mut options = options.clone();
     options.render.escape = true;
@@ -135,7 +133,7 @@ fn without_markup<'a>(root: Node<'a>, options: &Options, base: &Base, size: usiz
     sanitise(&html, base.clone(), budget)
 }
 
-/// The markup of a document, unless it grows too large or takes too long.
+/// The HTML of a document; `None` if it grows too large or takes too long.
 fn formatted<'a>(root: Node<'a>, options: &Options, size: usize, budget: &Budget) -> Option<String> {
     let colours = Colours(budget);
     let headings = Headings::default();
@@ -147,7 +145,7 @@ fn formatted<'a>(root: Node<'a>, options: &Options, size: usize, budget: &Budget
     Some(html.text)
 }
 
-/// Text that refuses to grow past its bounds.
+/// Output buffer with a limit on size and time.
 struct Bounded<'b> {
     text: String,
     largest: usize,
@@ -157,7 +155,7 @@ struct Bounded<'b> {
 impl fmt::Write for Bounded<'_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         let fits = self.text.len() + piece.len() <= self.largest;
-        // Looking at the clock for every piece would cost more than the piece.
+        // Reading the clock for every write would cost more than the write.
         let looks = self.text.len() / LOOK != (self.text.len() + piece.len()) / LOOK;
         if !fits || looks && self.budget.is_spent() {
             return Err(fmt::Error);
@@ -167,11 +165,11 @@ impl fmt::Write for Bounded<'_> {
     }
 }
 
-/// Bytes between two looks at the clock.
+/// Bytes between two reads of the clock.
 const LOOK: usize = 4096;
 
-/// Turns `@name`, `#12` and `owner/repo#12` in running text into links. Whether they lead anywhere is not asked: the
-/// text says no more than it did.
+/// Turns `@name`, `#12` and `owner/repo#12` in running text into links. Their targets are not looked up, so links
+/// reveal nothing about existence.
 fn link_marks<'a>(arena: &'a Arena<'a>, root: Node<'a>, repo: &str, site: &str) {
     let texts = texts_outside_links(root);
     for node in texts {
@@ -221,7 +219,7 @@ fn texts_outside_links<'a>(root: Node<'a>) -> Vec<Node<'a>> {
     texts
 }
 
-/// Elements that are kept. Tags of others are dropped, scripts and styles with their content.
+/// Allowed elements. Tags of others are dropped, scripts and styles with their content.
 static KEPT: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let mut kept = Builder::default().clone_tags();
     kept.extend(["input", "picture", "source"]);
@@ -260,7 +258,7 @@ fn sanitise(html: &str, base: Base, budget: &Budget) -> Option<String> {
     builder.clean_from_reader(Timed { rest: html.as_bytes(), budget }).ok().map(|clean| clean.to_string())
 }
 
-/// Hands a text to the parser piece by piece for as long as there is time.
+/// Feeds a text to the parser in chunks until the time is used up.
 struct Timed<'h> {
     rest: &'h [u8],
     budget: &'h Budget,
@@ -279,7 +277,7 @@ impl io::Read for Timed<'_> {
 fn filter<'v>(base: &Base, element: &str, attribute: &str, value: &'v str) -> Option<Cow<'v, str>> {
     match (element, attribute) {
         (_, "id" | "name") if value.starts_with(ID_PREFIX) => Some(value.into()),
-        // An id of the document's own cannot take the place of one of the page's.
+        // The prefix keeps ids of a document from replacing ids of the page.
         (_, "id" | "name") => Some(format!("{ID_PREFIX}{value}").into()),
         ("a", "href") => match value.strip_prefix('#') {
             Some(fragment) if fragment.starts_with(ID_PREFIX) => Some(value.into()),
@@ -291,7 +289,7 @@ fn filter<'v>(base: &Base, element: &str, attribute: &str, value: &'v str) -> Op
     }
 }
 
-/// An address that is relative, as one of the repository's pages. Others stay as they are.
+/// Turns a relative URL into one of the repository's pages; absolute URLs stay unchanged.
 fn inside<'v>(base: &Base, view: &str, address: &'v str) -> Cow<'v, str> {
     let has_scheme = address.split_once(':').is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
@@ -320,7 +318,7 @@ fn inside<'v>(base: &Base, view: &str, address: &'v str) -> Cow<'v, str> {
     format!("/{}/{view}/{}/{path}{rest}", base.repo, url_path(base.at.as_bytes())).into()
 }
 
-/// Gives each heading an id that links inside the document can lead to.
+/// Adds an id to each heading, for links inside the document.
 #[derive(Default)]
 struct Headings(Mutex<Anchorizer>);
 
@@ -337,7 +335,7 @@ impl HeadingAdapter for Headings {
     }
 }
 
-/// Colours fenced code while there is time.
+/// Highlights fenced code until the time is used up.
 struct Colours<'b>(&'b Budget);
 
 impl SyntaxHighlighterAdapter for Colours<'_> {

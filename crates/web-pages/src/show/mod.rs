@@ -1,4 +1,4 @@
-//! How things look: times, sizes, bytes that may not be text, Markdown, source code, differences.
+//! Formatting: times, sizes, bytes that may not be UTF-8, Markdown, source code, diffs.
 
 pub(crate) mod agent;
 mod budget;

@@ -1,8 +1,8 @@
-//! A patch as git mails it: the message before it, and the change line by line.
+//! A patch in the format of `git format-patch`: its message, and its diff line by line.
 
 use super::text::escape_code_into;
 
-/// A patch as its message and its change. Headers of the mail are left out of the message.
+/// Splits a patch into message and diff, without the mail headers.
 pub(crate) fn split(content: &str) -> (String, Option<&str>) {
     let begins =
         content.find("\ndiff --git ").map(|at| at + 1).or_else(|| content.starts_with("diff --git ").then_some(0));
@@ -19,7 +19,7 @@ pub(crate) fn split(content: &str) -> (String, Option<&str>) {
     (message.trim().to_owned(), Some(diff))
 }
 
-/// A change as markup.
+/// A diff as HTML.
 pub(crate) fn table(diff: &str) -> String {
     let mut out = String::from(
         r#"<div class="code-wrap" tabindex="0" role="region" aria-label="Changes"><table class="code diff"><tbody>"#,

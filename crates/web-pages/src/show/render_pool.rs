@@ -1,12 +1,10 @@
-//! Slots for work that takes the processor: few at once, and few of them for one client, so that nobody's text keeps
-//! others waiting.
+//! Slots for CPU-bound rendering: few in total, and fewer per network, so that one client's texts do not block others.
 //!
-//! A slot belongs to the work, not to whoever waits for it: a client that closes its connection leaves the work where it
-//! is, and the next one waits until it is done.
+//! A slot belongs to the work, not to the request: if a client disconnects, the slot stays taken until the work ends.
 //!
-//! The work is done on a few threads of its own. A hostile text of half a mebibyte takes more than a hundred mebibytes while it
-//! is rendered, and the allocator keeps them for the thread that had them: few threads keep little. They yield to others,
-//! so that answers that need no rendering do not wait for the processor.
+//! The work runs on a few dedicated threads. A hostile text of 512 KiB takes more than 100 MiB while it is rendered,
+//! and the allocator keeps freed memory per thread: few threads keep little. The threads have a lower priority, so that
+//! responses without rendering get the CPU first.
 
 use crate::Problem;
 use abide_core::admission::{Network, share_of_one};
@@ -21,15 +19,15 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Pieces of work at once: as many as there are processors, within these bounds.
+/// Number of threads: one per CPU, within these bounds.
 const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=4;
-/// Pieces of work of one network at once, at most. Its others wait for each other, not among those of everyone.
+/// Slots per network. Further work of a network waits in the queue of that network.
 const OF_ONE: usize = 2;
-/// The stack of a thread, in bytes: nested texts are rendered by recursion.
+/// Stack of a thread in bytes; nested texts are rendered by recursion.
 const STACK: usize = 8 << 20;
 /// The nice value of the threads.
 const NICE: i32 = 5;
-/// How long someone waits for a slot.
+/// Time that a request waits for a slot.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -37,7 +35,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The slots.
 pub(crate) struct RenderPool {
     slots: Arc<Semaphore>,
-    /// Pieces of work of one network at once.
+    /// Slots per network.
     own: NetworkQueues,
     jobs: Sender<Job>,
 }
@@ -65,7 +63,7 @@ impl RenderPool {
         Self { slots: Arc::new(Semaphore::new(at_once)), own, jobs }
     }
 
-    /// Does a piece of work for someone, on a thread that may be busy for a while.
+    /// Runs work of a client on a thread of the pool.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         client: Option<IpAddr>,
@@ -75,7 +73,7 @@ impl RenderPool {
         let (done, result) = oneshot::channel();
         let job = move || {
             let _slot = slot;
-            // Nobody waits any more for work whose client is gone.
+            // The receiver is closed if the client disconnected.
             drop(done.send(work()));
         };
         let interrupted = || Problem::from(Fault::Internal("rendering was interrupted".into()));
@@ -90,9 +88,9 @@ impl RenderPool {
     }
 }
 
-/// Does one job after the other, until nobody can bring any more.
+/// Runs jobs until all senders are dropped.
 fn work_off(queue: &Mutex<Receiver<Job>>) {
-    // On Linux this is the priority of the thread alone.
+    // On Linux this sets the priority of this thread only.
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
         tracing::debug!(%error, "cannot lower the priority of a rendering thread");
     }

@@ -1,5 +1,5 @@
-//! Cache of rendered texts. Keyed by object id and by all else that decides the result, so it is never stale; bounded
-//! by its size in bytes.
+//! Cache of rendered texts. The key contains the object id and all other inputs of the result, so entries are never
+//! stale. The size is bounded in bytes.
 
 use super::budget::Budget;
 use super::markdown::{self, Base};
@@ -15,16 +15,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much is kept.
+/// Size of the cache in bytes.
 const BYTES: u64 = 24 * 1024 * 1024;
-/// How many a cache expects: so few that it is not split into parts, which large files would outweigh.
+/// Expected number of entries: few, so that the cache is not split into shards that are smaller than a large file.
 const FEW: usize = 32;
-/// How long the texts of one page may be rendered, in time of the processor. Those behind are shown as they were
-/// written, and rendered when the page is asked for again.
+/// CPU time for the texts of one page. Further texts are shown unrendered, and rendered when the page is requested
+/// again.
 const PAGE: Duration = Duration::from_secs(2);
 
 type Document = (Oid, Vec<u8>, Base);
-/// A digest over a text and all else that decides how it looks.
+/// Digest of a text and all other inputs of its rendering.
 type Said = [u8; 32];
 type Kept<K, V> = Arc<Cache<K, V, Weight>>;
 
@@ -133,7 +133,7 @@ impl Rendered {
     }
 }
 
-/// The cached value of a key; a missing one is made and cached even if the request that asked for it has ended.
+/// The cached value of a key. A missing one is rendered and cached even if its request ends meanwhile.
 fn once<K, V>(kept: &Cache<K, V, Weight>, key: K, make: impl FnOnce(&K) -> V) -> V
 where
     K: Eq + std::hash::Hash,

@@ -8,9 +8,8 @@ use abide_forge::feeds::Item;
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// As it stands.
     Text(String),
-    /// Leads somewhere: what it says, and where.
+    /// Text and URL.
     Link(String, String),
 }
 
@@ -25,12 +24,12 @@ pub(crate) struct Line {
 /// Commits that are shown of one push.
 const COMMITS: usize = 3;
 
-/// Something that happened, as a sentence whose first word is who did it.
+/// An event as a sentence that starts with the actor.
 #[derive(Debug, Clone)]
 pub(crate) struct Sentence {
     pub icon: &'static str,
     pub pieces: Vec<Piece>,
-    /// The beginning of what was written, if something was.
+    /// Beginning of the issue or comment, if the event has a text.
     pub excerpt: String,
     /// The newest commits that were pushed.
     pub commits: Vec<Line>,
@@ -59,7 +58,7 @@ impl Sentence {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The address of the object of the sentence; without one, of its subject.
+    /// URL of the object of the sentence; without an object, of the actor.
     pub(crate) fn target(&self) -> &str {
         let leads = |piece: &Piece| matches!(piece, Piece::Link(..));
         let index = self.pieces.iter().skip(1).position(leads).map_or(0, |index| index + 1);
@@ -115,7 +114,7 @@ fn icon(event: &FeedEvent) -> &'static str {
     }
 }
 
-/// The sentence behind the actor's name.
+/// The sentence after the actor's name.
 fn deed(item: &Item) -> Vec<Piece> {
     let slug = item.repo.as_ref().map(|repo| repo.slug()).unwrap_or_default();
     let repo = || Piece::Link(readable(&slug), format!("/{slug}"));

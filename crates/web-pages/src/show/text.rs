@@ -1,11 +1,11 @@
-//! Bytes from repositories as text, sizes, numbers and addresses.
+//! Formatting of bytes from repositories, sizes, numbers and names.
 
 use abide_core::names::shortened_key;
 use std::borrow::Cow;
 
 pub(crate) use abide_web::{url_path, url_segment};
 
-/// Bytes as text: what is not UTF-8 is replaced, and what could make a line lie about itself is made visible.
+/// Bytes as text: invalid UTF-8 is replaced, and deceptive characters are made visible.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if !text.chars().any(is_treacherous) {
@@ -14,7 +14,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     text.chars().map(|c| if is_treacherous(c) { '\u{FFFD}' } else { c }).collect()
 }
 
-/// Control characters, and those that turn the direction of text or take no room.
+/// Control characters, bidirectional overrides and characters of zero width.
 pub(crate) fn is_treacherous(c: char) -> bool {
     matches!(c,
         '\u{0}'..='\u{8}' | '\u{A}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
@@ -32,10 +32,10 @@ pub(crate) fn readable(address: &str) -> String {
     }
 }
 
-/// Names are cut at this length where they stand among other things.
+/// Maximum length of names in lists.
 const NAME: usize = 100;
 
-/// A number of bytes as people say it.
+/// A number of bytes with a unit.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -50,7 +50,7 @@ pub(crate) fn size(bytes: u64) -> String {
     if value < 10.0 { format!("{value:.1} {}", UNITS[unit]) } else { format!("{value:.0} {}", UNITS[unit]) }
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -63,7 +63,7 @@ pub(crate) fn grouped(number: usize) -> String {
     out
 }
 
-/// A counter of the database, with its thousands apart.
+/// A counter of the database, with thousands separators.
 pub(crate) fn tally(number: &i64) -> String {
     grouped(usize::try_from(*number).unwrap_or(0))
 }
@@ -87,7 +87,7 @@ pub(crate) fn escape_into(text: &str, out: &mut String) {
     }
 }
 
-/// A line of a file for HTML. Characters that could make it lie about itself are shown by their number.
+/// A line of a file for HTML. Deceptive characters are shown by their code point.
 pub(crate) fn escape_code_into(text: &str, out: &mut String) {
     if !text.chars().any(is_treacherous) {
         return escape_into(text, out);
@@ -107,7 +107,7 @@ pub(crate) fn escape_code_into(text: &str, out: &mut String) {
     }
 }
 
-/// The letter that stands for someone who has no picture.
+/// Letter of the avatar of users without a picture.
 pub(crate) fn initial(name: &str) -> char {
     name.chars().find(|c| c.is_alphanumeric()).unwrap_or('·')
 }

@@ -1,16 +1,16 @@
-//! Times as people say them, with the exact instant on hover.
+//! Relative times, with the exact time on hover.
 
 use abide_core::Timestamp;
 use askama::filters::HtmlSafe;
 use std::fmt;
 use std::time::Duration;
 
-/// An instant as people read it, to the second.
+/// A time to the second.
 pub(crate) fn exact(then: Timestamp) -> String {
     then.to_string().replace('T', " ").replace('Z', " UTC")
 }
 
-/// The present, as the page was made.
+/// Time of the page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now(pub Timestamp);
 
@@ -20,7 +20,7 @@ impl Now {
         When { now: self.0, then: *then }
     }
 
-    /// An instant in words that leave no doubt, for what depends on it.
+    /// An exact time with its distance, for deadlines.
     pub(crate) fn until(self, then: &Timestamp) -> Until {
         Until(self.ago(then))
     }
@@ -53,14 +53,14 @@ impl When {
         let (ahead, passed) = (self.then.since(self.now), self.now.since(self.then));
         match () {
             () if ahead < MOMENT && passed < MOMENT => "just now".to_owned(),
-            // A begun minute is a whole one: what was just said to last a week is a week away.
+            // Rounds up to the minute, so that a new period of a week is shown as a week.
             () if self.then > self.now => format!("in {}", span(ahead + Duration::from_secs(59))),
             () => format!("{} ago", span(passed)),
         }
     }
 }
 
-/// An instant as HTML, exact, with how far it is away.
+/// An exact time with its distance, as HTML.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Until(When);
 
@@ -73,7 +73,7 @@ impl fmt::Display for Until {
 
 impl HtmlSafe for Until {}
 
-/// A length of time in days if it is whole days, as rules state it.
+/// A duration, in days if it is a whole number of days.
 pub(crate) fn days(length: Duration) -> String {
     match (length.as_secs() / 86_400, length.as_secs() % 86_400) {
         (1, 0) => "1 day".to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn days(length: Duration) -> String {
     }
 }
 
-/// A length of time in its largest unit.
+/// A duration in its largest unit.
 pub(crate) fn span(length: Duration) -> String {
     const UNITS: [(u64, &str); 6] = [
         (365 * 86_400, "year"),

@@ -5,7 +5,7 @@ use abide_core::event::{Push, PushedRef};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-/// Details of audit rows, as far as the trail shows them. Every action has some of the fields.
+/// Fields of audit rows that the page shows. Every action has some of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Meta {
@@ -21,7 +21,7 @@ struct Meta {
     transport: Option<String>,
     push: Option<Push>,
     description_changed: bool,
-    /// A word, a list or an object: it depends on the action.
+    /// A string, a list or an object, depending on the action.
     before: Json,
     after: Json,
 }
@@ -70,7 +70,7 @@ pub(crate) fn describe(action: &str, meta: &str) -> Option<String> {
             format!("Webhook to {} suspended: too many deliveries failed in a row", text(&meta.host))
         }
         Action::WebhookResumed => format!("Webhook to {} resumed", text(&meta.host)),
-        // Shown by their word.
+        // Shown by their stored name.
         Action::RepoMovedWithKey
         | Action::AnnouncementPromoted
         | Action::AnnouncementReplaced
@@ -79,7 +79,7 @@ pub(crate) fn describe(action: &str, meta: &str) -> Option<String> {
         | Action::IssueCommentRemoved
         | Action::LabelDeleted
         | Action::MilestoneDeleted => return None,
-        // Not on a repository.
+        // Actions on other subjects than a repository.
         Action::Star
         | Action::Unstar
         | Action::WatchSet

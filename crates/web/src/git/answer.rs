@@ -1,4 +1,4 @@
-//! Answers of the git road, byte for byte.
+//! Responses of git over HTTP.
 
 use super::Service;
 use crate::held;
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use std::net::IpAddr;
 
-/// Refs with the service's name before them, except in version 2.
+/// Ref advertisement; protocol version 2 omits the service name before it.
 pub(super) fn advertisement(ip: Option<IpAddr>, service: Service, version: ProtocolVersion, refs: RefList) -> Response {
     let named = version != ProtocolVersion::V2 || service == Service::ReceivePack;
     let name = named.then(|| service_header(service.name()));
@@ -21,7 +21,7 @@ pub(super) fn advertisement(ip: Option<IpAddr>, service: Service, version: Proto
     }
 }
 
-/// The answer to a request for refs.
+/// Response to a request for refs.
 pub(super) fn refs(ip: Option<IpAddr>, refs: RefList) -> Response {
     match held::pieces(ip, refs.size(), refs) {
         Ok(body) => result(Service::UploadPack, body),
@@ -35,7 +35,7 @@ pub(super) fn refused_advertisement(service: Service, reason: &str) -> Response 
     typed(format!("application/x-{}-advertisement", service.name()), Body::from(body))
 }
 
-/// The answer to a request.
+/// Response to a fetch or push.
 pub(super) fn result(service: Service, body: Body) -> Response {
     typed(format!("application/x-{}-result", service.name()), body)
 }
@@ -59,7 +59,7 @@ fn join(first: &[u8], second: &[u8]) -> Bytes {
     both.freeze()
 }
 
-/// The one answer to everyone who is not logged in and cannot read, and to bad credentials.
+/// The same 401 for all anonymous clients without read access, and for invalid credentials.
 pub(super) fn login() -> Response {
     let body =
         "Sign in with an access token as the password. Repositories that you may not read are reported as not found.\n";
@@ -67,7 +67,7 @@ pub(super) fn login() -> Response {
     (StatusCode::UNAUTHORIZED, [challenge, no_store(), plain()], body).into_response()
 }
 
-/// The one answer to everyone who is logged in and may not read.
+/// The same 404 for all authenticated clients without read access.
 pub(super) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, [no_store(), plain()], "Repository not found.\n").into_response()
 }
@@ -76,7 +76,7 @@ pub(super) fn forbidden(reason: &str) -> Response {
     (StatusCode::FORBIDDEN, [no_store(), plain()], format!("{reason}\n")).into_response()
 }
 
-/// Not smart HTTP.
+/// Refusal of dumb HTTP.
 pub(super) fn dumb() -> Response {
     let body = "Only the smart HTTP protocol is supported; use git 1.6.6 or later.\n";
     (StatusCode::FORBIDDEN, [no_store(), plain()], body).into_response()
@@ -86,7 +86,7 @@ pub(super) fn unsupported(what: &str) -> Response {
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, [no_store(), plain()], format!("{what}\n")).into_response()
 }
 
-/// When a client whose turn did not come may ask again.
+/// `Retry-After` when no slot became free in time.
 const RETRY_SECONDS: &str = "10";
 
 pub(super) fn fault(fault: &Fault) -> Response {

@@ -1,4 +1,4 @@
-//! Bodies as streams of bytes, both ways. Nothing is collected.
+//! Request and response bodies as streams; none is collected in memory.
 
 use super::{Service, answer};
 use async_compression::tokio::bufread::GzipDecoder;
@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::io::{ReaderStream, StreamReader};
 
-/// How much is read from git at a time.
+/// Bytes per read from git.
 const PIECE: usize = 64 * 1024;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// The body of a request, unpacked if it is packed. Whoever reads it has limits on what comes out.
+/// The request body, with gzip decoded. The reader limits the decoded size.
 pub(super) fn reader(request: Request, service: Service) -> Result<Reader, Box<Response>> {
     let text = |name| request.headers().get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let expected = format!("application/x-{}-request", service.name());
@@ -36,13 +36,13 @@ pub(super) fn reader(request: Request, service: Service) -> Result<Reader, Box<R
     Ok(if gzip { Box::new(GzipDecoder::new(BufReader::new(raw))) } else { Box::new(raw) })
 }
 
-/// An answer that git makes while it is sent.
+/// A response that git produces while it is sent.
 pub(super) fn from_reader(reader: impl AsyncRead + Send + 'static) -> Body {
     Body::from_stream(ReaderStream::with_capacity(reader, PIECE))
 }
 
-/// An answer that comes piece by piece, the first of which is there. Dropping it informs the sender that the client is
-/// gone.
+/// A streamed response with its first chunk. Dropping it closes the channel, so the sender notices that the client
+/// disconnected.
 pub(super) fn from_channel(first: Option<Bytes>, pieces: mpsc::Receiver<Bytes>) -> Body {
     let rest = stream::unfold(pieces, |mut pieces| async {
         let piece = pieces.recv().await?;

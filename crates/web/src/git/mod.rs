@@ -1,6 +1,6 @@
-//! Smart HTTP. The rule for who hears what is security.md's: a git client sends credentials only after a 401 and forgets
-//! a stored token when a 401 answers it, so private, deleted and absent all ask a stranger to log in, and all are absent
-//! to someone who is logged in but may not read.
+//! Smart HTTP. `docs/security.md` has the rule for statuses: a git client sends credentials only after a 401, and
+//! deletes a stored token after another 401. So anonymous clients get 401 for private, deleted and absent repositories,
+//! and authenticated clients without access get 404 for all of them.
 
 mod answer;
 mod body;
@@ -20,7 +20,7 @@ use percent_encoding::percent_decode_str;
 use std::net::IpAddr;
 use tokio::sync::mpsc;
 
-/// Which half of git is spoken to.
+/// The git service of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Service {
     UploadPack,
@@ -40,7 +40,7 @@ impl Service {
     }
 }
 
-/// `GET …/info/refs?service=…`: what there is, and what we can do.
+/// `GET …/info/refs?service=…`: refs and capabilities.
 pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or("");
     let named = query.split('&').find_map(|pair| pair.strip_prefix("service="));
@@ -82,8 +82,8 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
     }
 }
 
-/// `POST …/git-receive-pack`: a push. The answer begins with the first thing there is to say, progress and keep-alives
-/// included. Not before: nginx passes nothing more of a request on once its answer has begun.
+/// `POST …/git-receive-pack`: a push. The response begins with the first output, which can be progress or a keep-alive,
+/// and not earlier: nginx stops forwarding a request once its response has begun.
 pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
     let git_request = GitRequest::of(&request);
     let caller = match git_request.pusher(&app).await {
@@ -92,7 +92,7 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
     };
     let admitted = match git_request.admitted(&app, &caller).await {
         Ok(admission) => Ok(admission),
-        // The role may have been lost after the advertisement, and git prints no reason of a plain 403 here.
+        // The role can be revoked after the advertisement, and git does not print the body of a 403 here.
         Err(Refusal::InAdvertisement(reason) | Refusal::Denied(reason)) => Err(reason),
         // The same for a repository that was deleted since. One that the caller may not see gets the same answer.
         Err(Refusal::NotFound) => Err(Access::NotFound.to_string()),
@@ -152,7 +152,7 @@ impl GitRequest {
         let locator = if first == "r" {
             RepoLocator::Id(name.to_owned())
         } else if first.starts_with("npub1") {
-            // A nostr identifier is any text, so it is decoded here.
+            // A nostr identifier can contain any character, so it is percent-decoded.
             RepoLocator::slug(first, percent_decode_str(name).decode_utf8().unwrap_or_default())
         } else {
             RepoLocator::slug(first, name)
@@ -160,7 +160,7 @@ impl GitRequest {
         Self { locator, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
     }
 
-    /// Requests to a nostr repository are anonymous: signed events decide, and nobody is asked to log in.
+    /// Requests to a nostr repository are anonymous: signed events authorise pushes, and no login is requested.
     fn by_key(&self) -> Option<Caller> {
         matches!(self.locator, RepoLocator::Nostr { .. }).then(|| Caller::anonymous(self.ip))
     }
@@ -189,7 +189,7 @@ impl GitRequest {
             return Ok(caller);
         }
         match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
-            // Before anything is looked up: pushing always needs a login, so the answer reveals nothing.
+            // Checked before the repository is looked up: a push always needs a login, so the response reveals nothing.
             Credentials::Bad | Credentials::None(_) => Err(Refusal::Login),
             Credentials::Good(caller) => Ok(caller),
         }

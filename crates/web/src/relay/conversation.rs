@@ -1,4 +1,4 @@
-//! One client of the relay: messages in, messages out, until it leaves or has to.
+//! The message loop of one relay client.
 
 use super::socket::{Broken, Socket};
 use crate::App;
@@ -12,27 +12,27 @@ use tungstenite::Message;
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
 
-/// How long a client may take to hear that the connection ends.
+/// Time to send the close frame.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long a client may take no bytes at all, and the bytes of a second that it takes at the least.
+/// Time that a client may read nothing, and its minimum rate in bytes per second.
 const SILENCE: Duration = Duration::from_secs(60);
 const RATE: u64 = 1024;
 
-/// Why a connection ends from our side.
+/// Close code and reason when the server ends a connection.
 struct End {
     code: CloseCode,
     reason: String,
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it closes.
 pub(super) async fn serve(app: &App, mut socket: Socket, mut client: Client) {
     let Some(end) = talk(app, &mut socket, &mut client).await else { return };
     let frame = CloseFrame { code: end.code, reason: end.reason.into() };
     let _ = tokio::time::timeout(FAREWELL, socket.send(Message::Close(Some(frame)))).await;
 }
 
-/// `None` if the client is gone.
+/// `None` if the client disconnected.
 async fn talk(app: &App, socket: &mut Socket, client: &mut Client) -> Option<End> {
     let settings = Relay::of(&app.forge).settings();
     let mut ping = tokio::time::interval(settings.ping.max(Duration::from_millis(1)));
@@ -97,15 +97,14 @@ fn end_of(broken: Broken) -> End {
     End { code, reason }
 }
 
-/// The end of sending.
+/// Result of sending.
 enum Sent {
     Taken,
-    /// The client is gone.
     Gone,
     Ended(End),
 }
 
-/// A client that takes its frames, and the questions that are asked meanwhile: whether it may stay, whether it takes enough.
+/// Sends frames to a client, and checks meanwhile that its access is still valid and that it reads fast enough.
 struct Sending<'a> {
     app: &'a App,
     client: &'a Client,
@@ -114,9 +113,9 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends frames in one go. The bytes that are counted for them are given back when all of them are taken.
+    /// Sends frames together. Their bytes stay counted until the client has read all of them.
     async fn all(mut self, socket: &mut Socket, mut frames: Frames) -> Sent {
-        // Each frame is fed when the one before is taken.
+        // A frame is fed after the client has read the previous one.
         let mut before = 0;
         for text in std::mem::take(&mut frames.texts) {
             let bytes = text.len();
@@ -132,8 +131,8 @@ impl Sending<'_> {
         self.wait(0, socket.send(message)).await
     }
 
-    /// Waits until so many bytes are taken: for as long as patience is left, and the time that they may take at the least
-    /// rate.
+    /// Waits until the client has read the bytes: as long as the minimum rate allows for them, and the time of silence
+    /// that is left.
     async fn wait(&mut self, bytes: usize, taking: impl Future<Output = Result<(), tungstenite::Error>>) -> Sent {
         let bytes = bytes as u64;
         let begun = Instant::now();

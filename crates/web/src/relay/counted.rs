@@ -24,7 +24,7 @@ const OF_ONE: u64 = 8 << 20;
 /// A message up to this size is bounded by the number of connections alone. Longer ones take pieces of this size.
 const PIECE: usize = 64 << 10;
 
-/// How long an unfinished message may bring no bytes, and the minimum rate in bytes per second.
+/// Time without bytes of an unfinished message, and its minimum rate in bytes per second.
 const SILENCE: Duration = Duration::from_secs(30);
 const RATE: u64 = 4096;
 
@@ -138,7 +138,7 @@ pub(super) struct Counted<S> {
     /// Bytes of the current message that were taken from the budget.
     taken: Vec<Bytes<Option<Network>>>,
     patience: Patience,
-    /// Set while an unfinished message waits for its client: since when, and the end of the patience.
+    /// Set while an unfinished message waits for its client: start of the wait, and its timeout.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -160,7 +160,7 @@ impl<S: AsyncRead> Counted<S> {
         }
     }
 
-    /// Whether nothing of a message has been read that was not returned yet.
+    /// Whether no part of a message is buffered.
     pub(super) fn is_between_messages(&self) -> bool {
         self.frames.is_between_messages()
     }
@@ -173,7 +173,7 @@ impl<S: AsyncRead> Counted<S> {
         Some(())
     }
 
-    /// Ends the wait for an unfinished message once its client used up the patience.
+    /// Ends the wait for an unfinished message at its timeout.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.frames.unfinished {
             return Poll::Pending;
@@ -358,7 +358,7 @@ mod tests {
         let begin = frame(TEXT, false, &vec![b'x'; PIECE]);
         client.write_all(&begin).await.unwrap();
         counted.read_exact(&mut whole[..begin.len()]).await.unwrap();
-        // At the minimum rate a client may take as long as it likes.
+        // At the minimum rate, no timeout ends the message.
         for _ in 0..20 {
             let more = frame(CONTINUATION, false, &vec![b'x'; 20 * RATE as usize]);
             let send = async {

@@ -1,7 +1,7 @@
 //! Requests to the relay: one URL for browsers, NIP-11 documents and WebSockets.
 //!
-//! At `/` a WebSocket request becomes a connection to the relay (`socket.rs`), `Accept: application/nostr+json` is
-//! answered with what the relay says about itself, and everything else is the front page's.
+//! At `/` a WebSocket request becomes a connection to the relay (`socket.rs`), `Accept: application/nostr+json` gets
+//! the NIP-11 document, and every other request gets the front page.
 
 mod conversation;
 mod counted;
@@ -19,7 +19,7 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// Looks at requests for `/` and lets all others pass.
+/// Handles relay requests for `/`; all other requests pass.
 pub(crate) async fn relay_requests(State(app): State<App>, request: Request, next: Next) -> Response {
     let relay = Relay::of(&app.forge);
     if request.uri().path() != "/" || request.method() != Method::GET {
@@ -40,7 +40,7 @@ pub(crate) async fn relay_requests(State(app): State<App>, request: Request, nex
     next.run(request).await
 }
 
-/// Whether a header's list holds a word; what follows a semicolon does not matter.
+/// Whether a header's list contains a word; parameters after a semicolon are ignored.
 fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name);
     let mut words = lines.iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
@@ -68,7 +68,7 @@ async fn upgrade(app: App, mut request: Request) -> Response {
     let running = sockets.map(|sockets| sockets.0.token());
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
-        // A socket takes the place of the connection that it was.
+        // A WebSocket keeps the slot of its connection.
         let _running = (running, held);
         match upgrade.await {
             Ok(connection) => {

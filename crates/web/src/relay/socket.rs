@@ -12,35 +12,35 @@ use tokio_tungstenite::WebSocketStream;
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Error, Message};
 
-/// Buffers of the library that have grown beyond this are replaced: it keeps their memory for the life of a connection.
+/// Buffers of the library beyond this size are replaced, because it never shrinks them.
 const LARGE: usize = 64 << 10;
 
-/// Initial size of the library's reading buffer, and the most that it reads at once.
+/// Initial size of the library's read buffer, and the maximum of one read.
 const READ: usize = 4 << 10;
 
 type Stream = WebSocketStream<Counted<TokioIo<Upgraded>>>;
 
 /// An open WebSocket.
 pub(super) struct Socket {
-    /// Absent only while the buffers are replaced.
+    /// `None` only while the buffers are replaced.
     stream: Option<Stream>,
     config: WebSocketConfig,
     /// Whether a large message passed since the buffers were made.
     has_grown: bool,
 }
 
-/// Why a client cannot be read any further.
+/// Error that ends reading from a client.
 pub(super) enum Broken {
     TooLong,
-    /// Its unfinished message takes too much memory or time; the text says which.
+    /// The unfinished message takes too much memory or time; the text names the limit.
     Refused(String),
-    /// It does not speak the protocol.
+    /// Violation of the WebSocket protocol.
     Protocol,
 }
 
 impl Socket {
     pub(super) async fn new(app: &App, connection: Upgraded, network: Option<Network>) -> Self {
-        // A message over the limit of the relay is answered; one over twice the limit ends the connection.
+        // A message over the relay's limit gets an error; one over twice the limit ends the connection.
         let largest = Relay::of(&app.forge).settings().limits.message_bytes.saturating_mul(2);
         let config = WebSocketConfig::default()
             .max_message_size(Some(largest))
@@ -52,7 +52,7 @@ impl Socket {
         Self { stream: Some(stream), config, has_grown: false }
     }
 
-    /// The next message; `None` if the client is gone. Cancel-safe.
+    /// The next message; `None` if the client disconnected. Cancel-safe.
     pub(super) async fn recv(&mut self) -> Option<Result<Message, Broken>> {
         match self.stream.as_mut()?.next().await? {
             Ok(message) => {

@@ -12,9 +12,9 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Connections for questions about health, in all and of one network.
+/// Connections for health checks: total, and per network.
 const RESERVE: (usize, usize) = (32, 4);
-/// The same for the machine that the server runs on, whatever others do.
+/// The same for the server's own machine; other clients cannot use them up.
 const LOCAL_RESERVE: (usize, usize) = (8, 4);
 /// The same for networks that hold all of their connections, or more than [`FEW`].
 const CROWD_RESERVE: (usize, usize) = (32, 4);
@@ -32,7 +32,7 @@ pub(super) struct ConnectionSlots {
     crowd_reserve: Slots<Network>,
 }
 
-/// A place that lasts as long as something holds it.
+/// Slot of a connection and of its forwarded request; free when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct ConnectionSlot {
     _connection: Arc<Counted>,
@@ -46,13 +46,12 @@ enum Counted {
 
 /// Admission of a new connection.
 pub(super) enum Entry {
-    /// Ask for anything.
+    /// All requests are served.
     Guest(ConnectionSlot),
-    /// Ask for anything, on behalf of others.
+    /// All requests are served; each is counted for the client that the proxy reports.
     Proxy(ConnectionSlot),
-    /// Ask how the server is.
+    /// Only health checks are served.
     Reserve(ConnectionSlot),
-    /// Nothing.
     Full,
 }
 
@@ -70,7 +69,6 @@ impl ConnectionSlots {
         }
     }
 
-    /// A place for a connection from an address.
     pub(super) fn enter(&self, ip: IpAddr) -> Entry {
         let network = Network::of(ip);
         let held = |slot| ConnectionSlot { _connection: Arc::new(Counted::Network { _slot: slot }), _request: None };
@@ -99,7 +97,7 @@ impl ConnectionSlots {
         reserved.map_or(Entry::Full, |slot| Entry::Reserve(held(slot)))
     }
 
-    /// A place for a request that a proxy passes on; `None` if its client has as many as one may have.
+    /// Takes a slot for a request that a proxy forwards; `None` if its client has reached `server.connections_per_ip`.
     pub(super) fn request(&self, connection: &ConnectionSlot, client: IpAddr) -> Option<ConnectionSlot> {
         let slot = self.requests.take(Network::of(client)).ok()?;
         Some(ConnectionSlot { _request: Some(Arc::new(slot)), ..connection.clone() })
@@ -135,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_places_are_taken_health_is_still_answered() {
+    fn when_all_slots_are_taken_health_is_still_answered() {
         let slots = ConnectionSlots::new(4, 1, Arc::new([]));
         let _taken: Vec<_> = (1..=4).map(|last| slots.enter(ip(&format!("192.0.2.{last}")))).collect();
         assert_eq!(kind(&slots.enter(ip("192.0.2.9"))), "reserve");

@@ -1,7 +1,7 @@
-//! A request's body that must keep coming.
+//! A request body with a minimum rate.
 //!
-//! Only the time that is spent waiting for the client counts, never the time that the server takes for what has come.
-//! A body may be silent for a while, and must otherwise bring at least [`RATE`] bytes a second.
+//! Only the time spent waiting for the client counts, not the time of the handler. A body may pause for
+//! `server.body_timeout`, and must otherwise send at least [`RATE`] bytes per second.
 
 use abide_core::patience::Patience;
 use axum::body::{Body, Bytes};
@@ -13,13 +13,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// Bytes a second that a body brings at least.
+/// Minimum bytes per second.
 const RATE: u64 = 1024;
 
 pub(super) struct Paced {
     inner: Incoming,
     patience: Patience,
-    /// Set while the client is waited for.
+    /// Set while the body waits for the client.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Connections beyond the limits: questions about the server's health are answered, everything else is refused.
+//! Connections beyond the limits: health checks are answered, all other requests are refused with 503.
 
 use super::{ConnectionSlot, Peer};
 use crate::slow::Patient;
@@ -15,12 +15,12 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tower::ServiceExt as _;
 
-/// How long such a connection lives.
+/// Maximum lifetime of such a connection.
 const LIFE: Duration = Duration::from_secs(10);
-/// How long its one request may take to arrive.
+/// Time for the head of its only request.
 const HEAD: Duration = Duration::from_secs(3);
 
-/// Whether a request asks how the server is.
+/// Whether a request is a health check or reads the metrics.
 pub(super) fn is_health<B>(request: &Request<B>) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     reads && matches!(request.uri().path(), "/healthz" | "/readyz" | "/metrics")
@@ -51,7 +51,7 @@ pub(super) async fn serve(stream: TcpStream, peer: Peer, router: Router) {
     }
 }
 
-/// The answer to everything that is no question about health.
+/// Response to all other requests.
 pub(super) fn too_many() -> Response {
     let message =
         "Too many open connections, from your IP address or in total. Close some, or try again in a few seconds.\n";
@@ -59,7 +59,7 @@ pub(super) fn too_many() -> Response {
         .into_response()
 }
 
-/// An answer that keeps its request's place until it is sent.
+/// Response body that keeps the request's slot until it is sent.
 pub(super) struct Holding {
     body: Body,
     _held: ConnectionSlot,

@@ -1,4 +1,4 @@
-//! Changing a repository's life: one line that says what happened and what follows, or the same as JSON.
+//! Commands that change a repository. Each prints one line with the result and its consequence, or JSON.
 
 use super::Target;
 use super::show::{describe, describe_offer};
@@ -115,7 +115,7 @@ pub(super) async fn purge(forge: &Forge, target: &Target, confirm: &str) -> Resu
     Ok(())
 }
 
-/// Says what happened; for programs with the repository, and with what is to be said differently of it.
+/// Prints the result. JSON contains the repository, with the fields of `more` added or replaced.
 fn print_result(forge: &Forge, target: &Target, repo: &Repo, said: &str, more: &[(&str, Value)]) {
     if !target.json {
         say!("{said}");

@@ -1,4 +1,4 @@
-//! `abide repo`: `show.rs` looks, `life.rs` changes.
+//! `abide repo`: `show.rs` has the reading commands, `life.rs` the changing ones.
 
 mod life;
 mod show;
@@ -94,7 +94,7 @@ fn visibilities() -> impl TypedValueParser<Value = Visibility> {
     words.map(|word| word.parse().expect("it is one of the possible ones"))
 }
 
-/// Which repository a command is about, and for whom it prints.
+/// Repository of a command, and its output format.
 #[derive(clap::Args)]
 pub(crate) struct Target {
     /// owner/name or id. Use the id if several deleted repositories had the name.
@@ -126,12 +126,12 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
 }
 
 impl Target {
-    /// The repository, the live one if there is one.
+    /// The repository; a live one is preferred.
     async fn live(&self, forge: &Forge) -> Result<Repo, Failure> {
         Ok(find::for_operator(forge, &self.repo, Meant::Live).await?)
     }
 
-    /// The repository, the deleted one if there is one.
+    /// The repository; a deleted one is preferred.
     async fn deleted(&self, forge: &Forge) -> Result<Repo, Failure> {
         Ok(find::for_operator(forge, &self.repo, Meant::Deleted).await?)
     }

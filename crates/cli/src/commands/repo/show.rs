@@ -1,4 +1,4 @@
-//! Looking at repositories.
+//! Commands that show repositories.
 
 use crate::failure::Failure;
 use crate::show;
@@ -39,7 +39,7 @@ fn in_words(value: &Value) -> String {
     }
 }
 
-/// An old name, behind what its owner of that time is called.
+/// An old name of a repository, after the current name of its owner at that time.
 fn slug(old: &Redirect) -> String {
     match &old.owner {
         Some(owner) => format!("{owner}/{}", old.name),
@@ -47,7 +47,7 @@ fn slug(old: &Redirect) -> String {
     }
 }
 
-/// An offer, for programs.
+/// A transfer offer as JSON.
 pub(super) fn describe_offer(Offer { transfer, .. }: &Offer) -> Value {
     json!({
         "id": transfer.id.get(),

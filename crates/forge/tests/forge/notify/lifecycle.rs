@@ -57,14 +57,19 @@ async fn owner_and_admins_hear_of_all_that_happens_to_it(
 
     let bob = world.account("bob").await;
     collaborators::set(forge, &world.ann, &renamed, &bob, Role::Write).await.expect("added");
-    let subject = "[ann/renamed] bob was added as a collaborator (write)";
-    assert_eq!(world.mailed().await, to(&["bob", "dave"], subject));
+    let mut mailed = to(&["bob"], "[ann/renamed] ann added you as a collaborator (write)");
+    mailed.extend(to(&["dave"], "[ann/renamed] ann added bob as a collaborator (write)"));
+    assert_eq!(world.mailed().await, mailed);
     collaborators::remove(forge, &world.ann, &renamed, &bob).await.expect("removed");
-    let subject = "[ann/renamed] bob is no longer a collaborator";
-    assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject));
+    let mut mailed = to(&["ann"], "[ann/renamed] You removed bob as a collaborator");
+    mailed.extend(to(&["bob"], "[ann/renamed] ann removed you as a collaborator"));
+    mailed.extend(to(&["dave"], "[ann/renamed] ann removed bob as a collaborator"));
+    assert_eq!(world.mailed().await, mailed);
     collaborators::set(forge, &world.ann, &renamed, &bob, Role::Admin).await.expect("added");
-    let subject = "[ann/renamed] bob was added as a collaborator (admin)";
-    assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject), "who makes an admin hands something away");
+    let mut mailed = to(&["ann"], "[ann/renamed] You added bob as a collaborator (admin)");
+    mailed.extend(to(&["bob"], "[ann/renamed] ann added you as a collaborator (admin)"));
+    mailed.extend(to(&["dave"], "[ann/renamed] ann added bob as a collaborator (admin)"));
+    assert_eq!(world.mailed().await, mailed, "who makes an admin hands something away");
 }
 
 /// In two steps as in one: whoever takes over a session does not make an admin unnoticed.
@@ -77,7 +82,9 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     let forge = world.forge();
     let bob = world.account("bob").await;
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Read).await.expect("added");
-    assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob was added as a collaborator (read)"));
+    let mut mailed = to(&["bob"], "[ann/tool] ann added you as a collaborator (read)");
+    mailed.extend(to(&["dave"], "[ann/tool] ann added bob as a collaborator (read)"));
+    assert_eq!(world.mailed().await, mailed);
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Maintain).await.expect("raised");
     assert_eq!(world.mailed().await, [], "it hands nothing away");
     let reported = world.inbox(&world.dave).await.len();
@@ -85,9 +92,16 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     let mails = world.mails().await;
     let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
     names.sort();
-    assert_eq!(names, to(&["ann", "bob", "dave"], "[ann/tool] bob made admin"));
+    let mut mailed = to(&["ann"], "[ann/tool] You changed the role of bob to admin");
+    mailed.extend(to(&["bob"], "[ann/tool] ann changed your role to admin"));
+    mailed.extend(to(&["dave"], "[ann/tool] ann changed the role of bob to admin"));
+    assert_eq!(names, mailed);
     let said = mails.iter().find(|mail| mail.to == "dave@example.org").expect("dave is mailed");
-    assert!(said.text.contains("ann changed what bob may do in ann/tool: admin instead of maintain."), "{}", said.text);
+    assert!(
+        said.text.contains("ann changed the role of bob in ann/tool to admin. The role was maintain."),
+        "{}",
+        said.text
+    );
     assert!(world.inbox(&world.dave).await.len() >= reported, "and in the inbox");
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("lowered");
     assert_eq!(world.mailed().await, [], "nor does taking it back");
@@ -112,7 +126,10 @@ async fn a_removed_collaborator_is_mailed(
     let mut mails = world.mails().await;
     mails.sort_by(|one, other| one.to.cmp(&other.to));
     let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
-    assert_eq!(names, to(&["ann", "bob", "dave"], "[ann/tool] bob is no longer a collaborator"));
+    let mut mailed = to(&["ann"], "[ann/tool] dave removed bob as a collaborator");
+    mailed.extend(to(&["bob"], "[ann/tool] dave removed you as a collaborator"));
+    mailed.extend(to(&["dave"], "[ann/tool] You removed bob as a collaborator"));
+    assert_eq!(names, mailed);
     let [ann, bobs, dave] = &mails[..] else { panic!("{mails:?}") };
     assert!(
         ann.text.contains("dave removed bob from the collaborators of ann/tool. The role was write."),
@@ -122,7 +139,7 @@ async fn a_removed_collaborator_is_mailed(
     assert!(dave.text.contains("You removed bob from the collaborators of ann/tool."), "{}", dave.text);
     assert!(bobs.text.contains("dave removed you from the collaborators of ann/tool."), "{}", bobs.text);
     assert_eq!(bobs.text.contains(&page), visibility == Visibility::Public, "{}", bobs.text);
-    let hears = world.inbox(&world.bob).await.iter().any(|(_, title)| title.contains("no longer a collaborator"));
+    let hears = world.inbox(&world.bob).await.iter().any(|(_, title)| title == "dave removed you as a collaborator");
     assert_eq!(hears, visibility == Visibility::Public, "the inbox tells only of what he may read");
 
     share().await;
@@ -204,14 +221,15 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
         let offer = transfer::offer(forge, &world.ann, &world.repo_now().await, "bob").await.expect("offered");
         offer.transfer.id.to_string()
     };
-    let both = ["ann", "bob"];
     let first = offer().await;
     let mut mails = world.mails().await;
     mails.sort_by(|one, other| one.to.cmp(&other.to));
     let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
-    assert_eq!(names, to(&both, "[ann/tool] ann wants to transfer this repository to bob"));
-    assert!(mails[0].text.contains("You offered to transfer ann/tool from ann to bob."), "{}", mails[0].text);
-    assert!(mails[1].text.contains("ann wants to transfer ann/tool from ann to bob."), "{}", mails[1].text);
+    let mut mailed = to(&["ann"], "[ann/tool] You offered to transfer ann/tool to bob");
+    mailed.extend(to(&["bob"], "[ann/tool] ann wants to transfer ann/tool to you"));
+    assert_eq!(names, mailed);
+    assert!(mails[0].text.contains("You offered to transfer ann/tool to bob."), "{}", mails[0].text);
+    assert!(mails[1].text.contains("ann wants to transfer ann/tool to you."), "{}", mails[1].text);
     assert!(mails[1].text.contains(&format!("{SITE}/transfers/{first}")), "{}", mails[1].text);
     assert!(mails[1].text.contains("Accept or decline it until 2026-01-08T00:00:00Z (UTC)"), "{}", mails[1].text);
     assert_eq!(world.inbox(&world.bob).await, [], "he may not read it");
@@ -222,18 +240,22 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
     let second = offer().await;
     world.mails().await;
     transfer::answer(forge, &world.ann, &second, Answer::Cancel).await.expect("taken back");
-    assert_eq!(world.mailed().await, to(&["bob"], "[ann/tool] Transfer to bob cancelled"));
+    assert_eq!(world.mailed().await, to(&["bob"], "[ann/tool] Transfer to you cancelled"));
     offer().await;
     world.mails().await;
     world.rig.clock.advance(8 * DAY);
     purge::sweep(forge).await.expect("swept");
-    assert_eq!(world.mailed().await, to(&both, "[ann/tool] Transfer to bob expired"));
+    let mut expired = to(&["ann"], "[ann/tool] Transfer to bob expired");
+    expired.extend(to(&["bob"], "[ann/tool] Transfer to you expired"));
+    assert_eq!(world.mailed().await, expired);
     let last = offer().await;
     world.mails().await;
     transfer::answer(forge, &world.bob, &last, Answer::Accept).await.expect("accepted");
     let mut mailed = world.mailed().await;
     mailed.retain(|(to, _)| !["carol@example.org", "dave@example.org"].contains(&to.as_str()));
-    assert_eq!(mailed, to(&both, "[bob/tool] Transferred from ann to bob"));
+    let mut accepted = to(&["ann"], "[bob/tool] Transferred from you to bob");
+    accepted.extend(to(&["bob"], "[bob/tool] ann transferred ann/tool to you"));
+    assert_eq!(mailed, accepted);
 }
 
 #[rstest]
@@ -244,7 +266,11 @@ async fn what_the_operator_hands_over_is_told_once(#[values(Engine::Sqlite, Engi
     let mails = world.mails().await;
     let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
     names.sort();
-    assert_eq!(names, to(&["ann", "bob"], "[bob/tool] Transferred from ann to bob"));
+    let mut mailed = to(&["ann"], "[bob/tool] The operator of this site transferred ann/tool to bob");
+    mailed.extend(to(&["bob"], "[bob/tool] The operator of this site transferred ann/tool to you"));
+    assert_eq!(names, mailed);
+    let title = "The operator of this site transferred ann/tool to you".to_owned();
+    assert_eq!(world.inbox(&world.bob).await, [(Reason::Lifecycle, title)]);
 }
 
 #[rstest]
@@ -256,11 +282,26 @@ async fn only_the_two_sides_see_in_their_inbox_that_something_was_offered(
     world.watch(&world.eve, WatchLevel::All).await;
     world.all_read().await;
     transfer::offer(world.forge(), &world.ann, &world.repo, "bob").await.expect("offered");
-    assert_eq!(
-        world.inbox(&world.bob).await,
-        [(Reason::Lifecycle, "ann wants to transfer this repository to bob".into())]
-    );
+    assert_eq!(world.inbox(&world.bob).await, [(Reason::Lifecycle, "ann wants to transfer ann/tool to you".into())]);
     assert_eq!(world.who().await, ["bob"], "neither watchers nor other admins");
+}
+
+/// One event, two titles: the new collaborator is "you", everyone else reads a name.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inbox_addresses_its_reader(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = shared(engine, Visibility::Public).await;
+    world.all_read().await;
+    world.share("bob", Role::Write).await;
+    let titles = async |caller| world.inbox(caller).await.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
+    assert_eq!(titles(&world.bob).await, ["ann added you as a collaborator (write)"]);
+    assert_eq!(titles(&world.dave).await, ["ann added bob as a collaborator (write)"]);
+
+    world.all_read().await;
+    let repo = world.repo_now().await;
+    let offer = transfer::offer(world.forge(), &world.ann, &repo, "bob").await.expect("offered").transfer.id;
+    transfer::answer(world.forge(), &world.bob, &offer.to_string(), Answer::Accept).await.expect("accepted");
+    assert_eq!(titles(&world.ann).await, ["Transferred from you to bob"]);
 }
 
 #[rstest]

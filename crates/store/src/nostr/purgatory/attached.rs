@@ -31,11 +31,11 @@ statements! {
         AND NOT EXISTS (SELECT 1 FROM purgatory_attached_repos r WHERE r.event_id = $1)
         AND NOT EXISTS (SELECT 1 FROM purgatory_attached_proposals p WHERE p.event_id = $1)";
     /// For pairs of owner and identifier: positions of those with a waiting announcement.
-    WAITING_REPOS = "SELECT q.place, w.pubkey, w.identifier FROM ",
-        sqlite "(SELECT key AS place, unhex(value ->> 0) AS pubkey, value ->> 1 AS identifier FROM json_each($1)) q
+    WAITING_REPOS = "SELECT q.ordinal, w.pubkey, w.identifier FROM ",
+        sqlite "(SELECT key AS ordinal, unhex(value ->> 0) AS pubkey, value ->> 1 AS identifier FROM json_each($1)) q
             CROSS JOIN purgatory_announcements w WHERE w.identifier = q.identifier AND w.pubkey = q.pubkey",
-        postgres "(SELECT place - 1 AS place, decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS identifier
-                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
+        postgres "(SELECT ordinal - 1 AS ordinal, decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS identifier
+                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, ordinal)) q
             JOIN purgatory_announcements w ON w.identifier = q.identifier AND w.pubkey = q.pubkey";
     /// Of these events, the announcements and pull requests in purgatory and the events that wait with one. Each comes
     /// with what it waits with: a key and an identifier, or the id of a pull request alone.

@@ -73,7 +73,7 @@ async fn page(app: &App, room: &Room, number: i64, errors: Errors, title: String
     }
 }
 
-/// The comment of an address, which belongs to the issue there.
+/// The comment in the path; it must belong to the issue in the path.
 async fn said(app: &App, room: &Room, page_path: &PagePath) -> Result<Comment, Elsewhere> {
     let found = comment::show(&app.forge, room.repo(), page_path.segment(5)).await?;
     match found.number == number(page_path)? {
@@ -125,7 +125,7 @@ async fn comment_page(app: &App, room: &Room, comment: &Comment, errors: Errors,
     }
 }
 
-/// So much of a comment is shown where its deletion is asked about.
+/// Characters of a comment on the page that confirms its deletion.
 const EXCERPT: usize = 200;
 
 /// `GET /{owner}/{repo}/issues/{number}/comments/{id}/remove`

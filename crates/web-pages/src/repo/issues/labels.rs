@@ -28,7 +28,7 @@ struct LabelsPage {
     can_manage: bool,
 }
 
-/// So many are shown; a repository with more is managed through the API.
+/// Labels on the page; the API lists more.
 const SHOWN: Page = Page { limit: 500, offset: 0 };
 
 /// `GET /{owner}/{repo}/labels`
@@ -37,7 +37,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
     Ok(respond::page(&page(&app, &room, Errors::none(), Request::default()).await?))
 }
 
-/// `POST /{owner}/{repo}/labels`: makes a label, or changes the one named by `label`.
+/// `POST /{owner}/{repo}/labels`: creates a label, or changes the one named by `label`.
 pub(super) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &page_path).await?;
     let caller = room.visitor.caller();

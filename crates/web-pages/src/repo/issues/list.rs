@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::links::Links;
 use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
-use crate::repo::nostr::proposals::Row;
+use crate::repo::nostr::pr_events::Row;
 use crate::respond;
 use crate::visitor::Visitor;
 use abide_core::issues::filter::{Filter, Sort};
@@ -30,7 +30,7 @@ struct ListPage {
     open: Tab,
     closed: Tab,
     issues: Vec<Detailed>,
-    /// Whether nothing but the state was asked for.
+    /// Whether the filter has only a state.
     plain: bool,
     sorts: Vec<Order>,
     can_open: bool,
@@ -40,15 +40,15 @@ struct ListPage {
     more_by_nostr: Option<String>,
 }
 
-/// The same list in one of the states.
+/// Link to the list in another state.
 struct Tab {
     url: String,
     here: bool,
-    /// How many, where that is known without looking.
+    /// Number of issues, if it is known without a query.
     count: Option<i64>,
 }
 
-/// The same list in another order.
+/// Link to the list in another order.
 struct Order {
     name: &'static str,
     url: String,
@@ -112,7 +112,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
     ))
 }
 
-/// Issues that came by nostr: beside the plain list only, because no filter knows them.
+/// Issues that came by nostr. Only the unfiltered list has them, because filters do not support them.
 async fn by_nostr(app: &App, room: &Room, page_path: &PagePath, shown: bool) -> Result<threads::list::Page, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?.filter(|_| shown);
     match governed {

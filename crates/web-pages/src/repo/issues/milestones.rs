@@ -39,7 +39,7 @@ struct Line {
     due: Option<String>,
 }
 
-/// So many are shown; a repository with more is managed through the API.
+/// Milestones on the page; the API lists more.
 const SHOWN: Page = Page { limit: 500, offset: 0 };
 
 /// `GET /{owner}/{repo}/milestones`
@@ -48,12 +48,12 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
     Ok(respond::page(&page(&app, &room, Errors::none(), Request::default(), String::new()).await?))
 }
 
-/// A day, as browsers send it, until its end.
+/// End of a day in the format of date fields.
 fn end_of(day: &str) -> Option<Timestamp> {
     time::parse_rfc3339(&format!("{day}T23:59:59Z"))
 }
 
-/// `POST /{owner}/{repo}/milestones`: makes one, or closes or opens again the one named by `number`.
+/// `POST /{owner}/{repo}/milestones`: creates a milestone, or closes or reopens the one named by `number`.
 pub(super) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &page_path).await?;
     let (caller, day) = (room.visitor.caller(), form.text("due"));

@@ -38,7 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// The number in an address; what is none names no issue.
+/// Issue number in the path; 404 if it is not a number.
 fn number(page_path: &PagePath) -> Result<i64, Problem> {
     look::number_of(page_path.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
 }
@@ -47,14 +47,14 @@ async fn issue(app: &App, room: &Room, page_path: &PagePath) -> Result<Issue, El
     Ok(look::show(&app.forge, room.repo(), page_path.segment(3)).await?)
 }
 
-/// Texts of people as safe HTML.
+/// Markdown of issues and comments as sanitised HTML.
 pub(super) async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<Arc<str>>, Problem> {
     let repo = room.repo();
     let base = Base { repo: repo.slug(), at: repo.default_branch.short().to_owned(), dir: Vec::new() };
     app.rendered.said(room.visitor.ip(), texts, base, app.forge.settings().public_url.clone()).await
 }
 
-/// The address of the list with a filter.
+/// URL of the list with a filter.
 fn filtered(repo_url: &str, filter: &str) -> String {
     let query: String = form_urlencoded::byte_serialize(filter.as_bytes()).collect();
     format!("{repo_url}/issues?q={query}")

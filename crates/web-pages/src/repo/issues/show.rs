@@ -1,4 +1,4 @@
-//! One issue: what it says, what happened to it, and what can be done about it.
+//! One issue: its text, its timeline, and its forms.
 
 use super::{issue, number, rendered};
 use crate::App;
@@ -10,6 +10,7 @@ use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
+use abide_core::issues::timeline::{Detail, LabelDetail, MilestoneDetail, StateDetail, TitleDetail};
 use abide_core::policy::{Action, IssueAction};
 use abide_core::{Timestamp, WatchLevel};
 use abide_forge::attention::watch;
@@ -72,7 +73,7 @@ enum What {
 }
 
 const PER_PAGE: usize = 50;
-/// So many labels, people and milestones can be chosen from; more are for the API.
+/// Labels, people and milestones in the menus; the API lists more.
 const CHOICES: Page = Page { limit: 200, offset: 0 };
 
 /// `GET /{owner}/{repo}/issues/{number}`
@@ -85,7 +86,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, page_path: Pa
     Ok(respond::page(&page(&app, &room, &page_path, Errors::none(), String::new()).await?))
 }
 
-/// `POST /{owner}/{repo}/issues/{number}`: says something, closes, opens again, or the first and one of the others.
+/// `POST /{owner}/{repo}/issues/{number}`: comments, closes or reopens, or comments and does one of both.
 pub(super) async fn say(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &page_path).await?;
     let number = number(&page_path)?;
@@ -147,7 +148,7 @@ async fn page(
     }
     let subscribed = match (subscribe::of(&app.forge, &caller, found).await?, caller.user_id()) {
         (Some(said), _) => said.subscribed,
-        // Who watches everything hears of it without having said so.
+        // Watchers of all activity are subscribed without a subscription of their own.
         (None, Some(user)) => watch::current_level(&app.forge, user, repo.id).await? == WatchLevel::All,
         (None, None) => false,
     };
@@ -177,41 +178,47 @@ async fn page(
     })
 }
 
-/// One entry; the texts of comments come in their order.
+/// One entry; `bodies` yields the rendered comments in order.
 fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<str>>) -> Happened {
-    let detail = |name: &str| entry.detail[name].as_str().unwrap_or_default().to_owned();
-    let within = |name: &str, part: &str| entry.detail[name][part].as_str().unwrap_or_default().to_owned();
+    let detail = Detail::read(&entry.kind, &entry.detail);
     let change = |text: String| What::Change { text, to: None };
-    let what = match (entry.kind.as_str(), &entry.comment, &entry.source) {
-        (_, Some(said), _) => What::Said {
+    let what = match (entry.kind.as_str(), detail, &entry.comment, &entry.source) {
+        (_, _, Some(said), _) => What::Said {
             id: said.id.to_string(),
             body: bodies.next().unwrap_or_default(),
             edited: said.edited_at.is_some(),
             can_edit: look::may(&room.visitor.caller(), room.repo(), IssueAction::Edit, entry.actor_id),
         },
-        (kind @ ("labeled" | "unlabeled"), ..) => {
-            What::Labelled { label: within("label", "name"), colour: within("label", "color"), on: kind == "labeled" }
+        (kind, Detail::Label(LabelDetail { label }), ..) => {
+            What::Labelled { label: label.name, colour: label.color, on: kind == "labeled" }
         }
-        ("cross-referenced", _, Some(source)) => {
+        ("cross-referenced", _, _, Some(source)) => {
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let name = format!("{slug}#{} {}", source.number, source.title);
             let url = format!("/{slug}/issues/{}", source.number);
             What::Change { text: "mentioned this in".into(), to: Some((url, name)) }
         }
-        ("referenced" | "closed", ..) if entry.commit.is_some() => {
+        ("referenced" | "closed", detail, ..) if entry.commit.is_some() => {
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let commit = entry.commit.clone().unwrap_or_default();
-            let name = format!("{} {}", commit.get(..10).unwrap_or(&commit), detail("subject"));
+            let subject = if let Detail::Commit(of) = detail { of.subject } else { String::new() };
+            let name = format!("{} {subject}", commit.get(..10).unwrap_or(&commit));
             let text = if entry.kind == "closed" { "closed this with" } else { "mentioned this in" };
             What::Change { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
         }
-        ("closed", ..) => change(format!("closed this as {}", detail("state_reason").replace('_', " "))),
+        ("closed", Detail::State(StateDetail { state_reason: Some(reason) }), ..) => {
+            change(format!("closed this as {}", reason.as_str().replace('_', " ")))
+        }
+        ("closed", ..) => change("closed this".into()),
         ("reopened", ..) => change("reopened this".into()),
-        ("renamed", ..) => change(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
-        ("assigned", ..) => change(format!("assigned {}", detail("assignee"))),
-        ("unassigned", ..) => change(format!("unassigned {}", detail("assignee"))),
-        ("milestoned", ..) => change(format!("added this to the {} milestone", within("milestone", "title"))),
-        ("demilestoned", ..) => change(format!("removed this from the {} milestone", within("milestone", "title"))),
+        (_, Detail::Title(TitleDetail { from, to }), ..) => {
+            change(format!("changed the title from “{from}” to “{to}”"))
+        }
+        (kind, Detail::Assignee(of), ..) => change(format!("{kind} {}", of.assignee)),
+        (kind, Detail::Milestone(MilestoneDetail { milestone }), ..) => change(match kind == "milestoned" {
+            true => format!("added this to the {} milestone", milestone.title),
+            false => format!("removed this from the {} milestone", milestone.title),
+        }),
         (other, ..) => change(other.to_owned()),
     };
     let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), |name| name.shown().into_owned());

@@ -1,6 +1,6 @@
-//! Threads from nostr: `proposals.rs` and `thread.rs` are pages, the list of issues shows the rest.
+//! Threads from nostr: `pr_events.rs` and `thread.rs` are pages, the list of issues shows the rest.
 
-pub(super) mod proposals;
+pub(super) mod pr_events;
 pub(super) mod thread;
 
 use super::head::{Elsewhere, Room};
@@ -15,7 +15,7 @@ use abide_nostr::git::Status;
 use abide_web::relay_url;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// So many maintainers are named.
+/// Maintainers on the page.
 const NAMED: usize = 20;
 
 /// Most states and PR events in purgatory that a page lists.
@@ -24,11 +24,10 @@ const WAITING: usize = 3;
 /// The key that owns a repository, for its pages.
 pub(super) struct Governance {
     pub npub: String,
-    /// Addresses to clone from.
     pub clone_http: String,
     pub clone_nostr: String,
     pub clone_id: String,
-    /// Keys, and what they are shown as.
+    /// Keys with their shown names.
     pub maintainers: Vec<(String, String)>,
     pub more_maintainers: usize,
     /// States of maintainers that wait for their git data.
@@ -79,7 +78,7 @@ async fn waiting(
     Ok((states, status::pr_events(&app.forge, &governed.owner, &governed.identifier, WAITING).await?))
 }
 
-/// A relay as it stands in `nostr://` addresses: the host alone, unless it is not encrypted.
+/// Relay hint in `nostr://` URLs: only the host, unless the site has no TLS.
 fn hint(site: &str) -> String {
     match site.strip_prefix("https://") {
         Some(host) => host.to_owned(),
@@ -87,13 +86,13 @@ fn hint(site: &str) -> String {
     }
 }
 
-/// Who rules the room's repository; where accounts do, there is no such page.
+/// Maintainers of the repository; 404 if an account owns it.
 pub(super) async fn governed(app: &App, room: &Room) -> Result<Governed, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?;
     Ok(governed.ok_or_else(|| Problem::absent("This page exists only for repositories that belong to a nostr key."))?)
 }
 
-/// How a status is shown: its word and how the badge looks.
+/// Text and class of a status badge.
 pub(super) fn badge(status: Status, issue: bool) -> (&'static str, &'static str) {
     match (status, issue) {
         (Status::Open, _) => ("Open", "ok"),

@@ -1,5 +1,5 @@
-//! A thread that came by nostr: an issue, a patch or a pull request with what was said on it. Read-only: whoever wants to
-//! answer signs with their key, in a client for nostr.
+//! A nostr thread: an issue, a patch or a pull request with its comments. Read-only: replies are signed in a nostr
+//! client.
 
 use super::{badge, governed};
 use crate::App;
@@ -32,7 +32,7 @@ struct ThreadPage {
     status: (&'static str, &'static str),
     /// Text as safe HTML.
     body: Arc<str>,
-    /// The change of a patch, as markup.
+    /// The diff of a patch, as HTML.
     diff: Option<String>,
     change: Option<Change>,
     happened: Vec<Happened>,
@@ -42,7 +42,7 @@ struct ThreadPage {
 struct Change {
     oid: String,
     short: String,
-    /// Where it is compared, if it is here.
+    /// URL of the comparison, if the commit was pushed.
     compare: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page
         room.visitor.reads_one();
     }
     let issue = thread.kind == Kind::Issue;
-    let head = room.head(&app, if issue { "issues" } else { "proposals" }).await;
+    let head = room.head(&app, if issue { "issues" } else { "pr_events" }).await;
     let patch = (thread.kind == Kind::Patch).then(|| patch::split(&thread.content));
     let text = patch.as_ref().map_or(thread.content.as_str(), |(message, _)| message);
     let (body, happened) = said(&app, &room, text, &thread).await?;
@@ -93,7 +93,7 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page
     }))
 }
 
-/// The thread's text and all that was said on it, rendered in one go.
+/// The thread's text and its comments, rendered in one slot.
 async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Arc<str>, Vec<Happened>), Problem> {
     let comments = thread.entries.iter().filter_map(|entry| match &entry.what {
         Entry::Said(text) => Some(text.clone()),
@@ -120,7 +120,7 @@ async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Ar
     Ok((body, happened.collect()))
 }
 
-/// The commit that is proposed, and where it is compared if its ref is here.
+/// The head commit of a pull request, with the URL of the comparison if its ref was pushed.
 fn change(room: &Room, head: &Head, thread: &Thread) -> Option<Change> {
     let tip = thread.tip.as_ref()?;
     let oid = tip.commit?.to_string();

@@ -1,4 +1,4 @@
-//! Making a repository read-only, and writable again.
+//! Archiving and unarchiving a repository.
 
 use super::ask;
 use crate::App;

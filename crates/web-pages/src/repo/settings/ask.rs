@@ -1,4 +1,4 @@
-//! Questions among a repository's settings, and the same page again if the answer cannot be taken as it is.
+//! Confirmation pages among a repository's settings, shown again with errors if the form is refused.
 
 use crate::App;
 use crate::ask::{Field, Question};
@@ -22,35 +22,35 @@ struct AskPage {
     question: Question,
 }
 
-/// A question whose answer goes to `settings/{verb}`, and which is asked from the general settings.
+/// A question whose form goes to `settings/{verb}`, and which returns to the general settings.
 pub(super) fn at(room: &Room, verb: &str) -> Question {
     let slug = room.repo().slug();
     Question { action: format!("/{slug}/settings/{verb}"), back: format!("/{slug}/settings"), ..Question::default() }
 }
 
-/// The field in which the repository's address is typed, so that nobody does it to the wrong one.
+/// The field for the repository's full name, which protects against acting on the wrong one.
 pub(super) fn confirmation(room: &Room) -> Field {
     let label = format!("Type {} to confirm", room.repo().slug());
     Field { name: "confirmation", label, hint: "", typed: String::new() }
 }
 
-/// The error of a confirmation that is not the repository's address.
+/// The error of a confirmation that is not the repository's full name.
 pub(super) fn unconfirmed(room: &Room, typed: &str) -> Option<Errors> {
     let slug = room.repo().slug();
     (typed.trim() != slug).then(|| Errors::at("confirmation", &format!("type {slug} to confirm")))
 }
 
-/// Asks, among the general settings.
+/// Shows the question among the general settings.
 pub(super) async fn ask(app: &App, room: &Room, question: Question) -> Response {
     again(app, room, StatusCode::OK, question, Errors::none()).await
 }
 
-/// Asks, in another section of the settings.
+/// Shows the question in another section of the settings.
 pub(super) async fn ask_in(app: &App, room: &Room, section: &'static str, question: Question) -> Response {
     page(app, room, section, StatusCode::OK, question, Errors::none()).await
 }
 
-/// Asks once more, and says what was wrong.
+/// Shows the question again with its errors.
 pub(super) async fn again(app: &App, room: &Room, status: StatusCode, question: Question, errors: Errors) -> Response {
     page(app, room, "general", status, question, errors).await
 }

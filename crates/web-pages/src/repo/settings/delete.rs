@@ -1,4 +1,4 @@
-//! Deleting a repository, for as long as nobody restores it.
+//! Deleting a repository.
 
 use super::ask;
 use super::transfer;
@@ -35,7 +35,7 @@ pub(in crate::repo) async fn delete(
         return Ok(ask::again(&app, &room, StatusCode::BAD_REQUEST, question, errors).await);
     }
     delete::delete(&app.forge, &room.visitor.caller(), room.repo()).await?;
-    // People who cannot restore it are not sent to the page where it is restored.
+    // Only the owner can restore it, so only the owner is redirected to that page.
     let to = if room.is_owner() { "/settings/repositories" } else { "/" };
     Ok(respond::see_other(&format!("{to}?done=deleted")))
 }

@@ -27,18 +27,18 @@ struct GeneralPage {
     typed: Typed,
     can_edit: bool,
     can_set_branch: bool,
-    /// Danger zone, for people who may use it.
+    /// Danger zone, if the visitor may use it.
     danger: Option<Danger>,
     branches: Branches,
 }
 
-/// The branches from which the default one is chosen.
+/// The menu of the default branch.
 struct Branches {
-    /// The default one, then the newest first.
+    /// The default branch, then newest first.
     names: Vec<String>,
     /// Text that the branch names contain.
     filter: String,
-    /// How many match in all; so many more than are shown that a filter is offered.
+    /// Number of matching branches; if not all are shown, the page has a filter.
     total: usize,
     /// Whether the default branch was pushed.
     has_default: bool,
@@ -51,7 +51,7 @@ impl Branches {
 }
 
 struct Danger {
-    /// Until when it could be restored if it were deleted now.
+    /// End of the grace period if it were deleted now.
     restore_until: Timestamp,
     waiting: Option<Waiting>,
 }
@@ -90,8 +90,7 @@ async fn present(app: &App, room: &Room) -> Result<Typed, Elsewhere> {
     })
 }
 
-/// `POST /{owner}/{repo}/settings`: the page has a form for the default branch and one for the rest, and a field that a form
-/// does not have stays as it is.
+/// `POST /{owner}/{repo}/settings`: the default branch has a form of its own, so absent fields do not change.
 pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, page_path: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &page_path).await?;
     match write(&app, &room, &form).await? {
@@ -146,7 +145,7 @@ async fn danger(app: &App, room: &Room) -> Result<Option<Danger>, Elsewhere> {
     Ok(Some(Danger { restore_until, waiting }))
 }
 
-/// So many branches can be chosen from at once; a filter finds the others.
+/// Branches in the menu; the filter finds the others.
 const OFFERED: usize = 100;
 
 async fn branches(room: &Room, filter: String) -> Result<Branches, BrowseError> {
@@ -155,7 +154,7 @@ async fn branches(room: &Room, filter: String) -> Result<Branches, BrowseError> 
     let named = found.items.iter().filter_map(|found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix));
     let default = &room.repo().default_branch;
     let mut names: Vec<String> = named.map(str::to_owned).collect();
-    // The present choice is always among them: saving without choosing changes nothing.
+    // The current default branch is always in the menu, so that saving without a choice changes nothing.
     if !names.iter().any(|name| name == default.short()) {
         names.insert(0, default.short().to_owned());
     }

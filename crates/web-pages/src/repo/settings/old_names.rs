@@ -1,4 +1,4 @@
-//! The names that a repository had, which still lead to it.
+//! Old names of a repository, which redirect to it.
 
 use super::ask;
 use crate::App;

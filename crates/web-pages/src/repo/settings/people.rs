@@ -1,4 +1,4 @@
-//! Who works on a repository.
+//! Collaborators of a repository.
 
 use super::ask;
 use crate::App;
@@ -47,7 +47,7 @@ const ROLES: [(&str, &str); 5] = [
     ("admin", "Full access: collaborators, visibility, rename and delete."),
 ];
 
-/// So many are shown; a repository with more is managed through the API.
+/// Collaborators on the page; the API lists more.
 const SHOWN: i64 = 500;
 
 /// `GET /{owner}/{repo}/settings/collaborators`

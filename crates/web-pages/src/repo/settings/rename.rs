@@ -1,4 +1,4 @@
-//! Giving a repository another name.
+//! Renaming a repository.
 
 use super::ask;
 use crate::App;

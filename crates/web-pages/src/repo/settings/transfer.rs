@@ -1,4 +1,4 @@
-//! Offering a repository to someone.
+//! Offering a transfer of a repository.
 
 use super::ask;
 use crate::App;
@@ -43,7 +43,7 @@ pub(in crate::repo) async fn offer(State(app): State<App>, visitor: Visitor, pag
     }
 }
 
-/// The offer that waits for an answer. One that was not answered in time does not wait.
+/// The open transfer offer; an expired one is not open.
 pub(super) async fn waiting(app: &App, room: &Room) -> Result<Option<Offer>, Elsewhere> {
     let now = app.forge.clock().now();
     let offer = transfer::pending(&app.forge, &room.visitor.caller(), room.repo()).await?;
@@ -60,7 +60,7 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             format!(
                 "Nothing changes until the new owner accepts. The offer expires after {within}, and you can cancel it."
             ),
-            "They then own it, with all its data.".to_owned(),
+            "The new owner gets the repository with all its data.".to_owned(),
             format!("{whose} access ends, unless the new owner grants it again. Collaborators keep their roles."),
             format!("The old URL {slug} redirects to it, for browsers, clones and the API."),
         ],
@@ -69,7 +69,7 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             Field {
                 name: "new_owner",
                 label: "New owner".to_owned(),
-                hint: "Their user name. They can see its name, description and size, even if it is private.",
+                hint: "User name of the new owner, who can see name, description and size of the repository even if it is private.",
                 typed,
             },
             ask::confirmation(room),

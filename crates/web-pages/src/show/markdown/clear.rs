@@ -1,16 +1,16 @@
-//! Takes tags out of HTML that the sanitiser would drop, before it is parsed.
+//! Removes tags that the sanitiser would drop, before HTML is parsed.
 //!
-//! The parser of HTML reads drawings, formulas, scripts and forms by rules of their own, so one `<svg>` or `<script>` could
-//! make all that follows unclear to `tags.rs`. Nothing here decides about safety: whatever is left is bounded by `tags.rs`
-//! and sanitised like every other text.
+//! The HTML parser has special rules for SVG, MathML, scripts and forms, so one `<svg>` or `<script>` would make the
+//! rest unclear to `tags.rs`. Safety does not depend on this step: the result is bounded by `tags.rs` and sanitised
+//! like every other text.
 
 use super::tags::{behind_bracket, comment, ends_name, find, read};
 use std::borrow::Cow;
 
-/// Elements that go with their content, if they are closed.
+/// Elements that are removed with their content, if they are closed.
 const WITH_CONTENT: [&[u8]; 5] = [b"iframe", b"noembed", b"noframes", b"script", b"style"];
 
-/// Stands where a tag was. An empty comment, so that the texts around it never become a tag together; no tag is shorter.
+/// Replacement of a tag. An empty comment, so that the texts around it cannot form a tag; no tag is shorter.
 const GONE: &str = "<!>";
 
 /// The text without tags of elements that are not kept.
@@ -38,13 +38,13 @@ pub(super) fn clear<'h>(html: &'h str, keeps: impl Fn(&str) -> bool) -> Cow<'h, 
 
 struct Pass<'h> {
     bytes: &'h [u8],
-    /// Elements of [`WITH_CONTENT`] that have no end tag from here on: looking for it again and again would cost the square
-    /// of the text.
+    /// Elements of [`WITH_CONTENT`] without an end tag in the rest of the text. Searching for it again would cost
+    /// quadratic time.
     unclosed: Vec<&'static [u8]>,
 }
 
 impl<'h> Pass<'h> {
-    /// End of a piece that begins with `<`, and the element's name if it is a tag.
+    /// End of a token that begins with `<`, and the element's name if it is a tag.
     fn piece(&self, start: usize) -> (usize, Option<&'h [u8]>) {
         let rest = &self.bytes[start + 1..];
         match rest {
@@ -61,7 +61,7 @@ impl<'h> Pass<'h> {
         (end, Some(name))
     }
 
-    /// Where a tag that is dropped ends, with the content that goes with it.
+    /// End of a removed tag and of the content that is removed with it.
     fn behind_content(&mut self, start: usize, name: &[u8], end: usize) -> usize {
         let is_end_tag = self.bytes.get(start + 1) == Some(&b'/');
         let Some(element) = WITH_CONTENT.into_iter().find(|element| element.eq_ignore_ascii_case(name)) else {
@@ -72,7 +72,8 @@ impl<'h> Pass<'h> {
         }
         let mut at = end;
         while let Some(next) = find(self.bytes, at, b'<') {
-            // Attributes are read only behind the right name: they may reach to the end of the text, once for every `</`.
+            // Attributes can reach to the end of the text, so they are read only after the right name; otherwise every
+            // `</` would cost that.
             if is_end_tag_of(element, &self.bytes[next + 1..]) {
                 return self.tag(next + 2).0;
             }

@@ -1,7 +1,7 @@
 //! Nesting depth of a text's blocks, found before it is parsed.
 //!
-//! A line of sixty thousand `>` is as many quotes inside each other, and what handles markup walks from each of them to
-//! the outermost one. List markers are counted too: the parser reads the rest of the line for each of them.
+//! A line of 60,000 `>` is as many nested quotes, and the renderer walks from each of them to the outermost one. List
+//! markers count too: the parser reads the rest of the line for each.
 
 /// Block markers that one line may have before its text.
 const MOST_MARKERS: usize = 50;

@@ -1,23 +1,23 @@
 //! Upper bound of an HTML parser's work for a text, found by one pass over its tags.
 //!
-//! The parser walks its open elements for many a tag, opens forgotten formatting again in every paragraph, and compares
-//! each attribute with those before it: nested or unfinished markup costs the square of its size, in time and in memory.
-//! This pass reads tags as the parser does and may only think that more is open than really is, never less: an end tag
-//! counts only if it closes the innermost element, or is of a kind that closes those inside it whose end may be left out.
+//! The parser walks its open elements for many tags, reopens unclosed formatting in every paragraph, and compares each
+//! attribute with those before it. So nested or unclosed markup costs quadratic time and memory. This pass reads tags
+//! like the parser and may overestimate the open elements, but never underestimate them: an end tag counts only if it
+//! closes the innermost element, or if its kind closes inner elements with an optional end tag.
 
-/// Elements inside each other. Fifty quotes and a hundred lists with their items, as Markdown allows, are fewer.
+/// Nested elements. Fifty quotes and a hundred lists with their items, the limit of Markdown here, are fewer.
 const DEEPEST: usize = 300;
-/// Formatting elements that are opened again, counted as if every tag did so.
+/// Reopened formatting elements, counted as if every tag reopened all of them.
 const MOST_REOPENED: usize = 200_000;
 /// Attributes of one tag.
 const MOST_ATTRIBUTES: usize = 64;
 
-/// Why a text is not handed to the parser.
+/// Reason to keep a text from the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// One of the bounds is exceeded.
     TooMuch,
-    /// The parser's reading of the rest is unknown here.
+    /// The parser applies special rules to the rest.
     Unclear,
 }
 
@@ -43,10 +43,10 @@ const VOID: [&[u8]; 19] = [
     b"track",
     b"wbr",
 ];
-/// Elements that the parser opens again after something else closed them.
+/// Elements that the parser reopens after another element closed them.
 const FORMATTING: [&[u8]; 14] =
     [b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small", b"strike", b"strong", b"tt", b"u"];
-/// Elements whose end tag may be left out before the end of what they are in, if that is a [`BLOCKS`] or a [`TABLE`].
+/// Elements with an optional end tag before the end of a surrounding [`BLOCKS`] or [`TABLE`] element.
 const LEFT_OUT: [&[u8]; 4] = [b"p", b"li", b"dd", b"dt"];
 /// Elements whose end closes those of [`LEFT_OUT`] inside them. The end of any other element stops at those.
 const BLOCKS: [&[u8]; 32] = [
@@ -83,12 +83,12 @@ const BLOCKS: [&[u8]; 32] = [
     b"summary",
     b"ul",
 ];
-/// Elements of tables. Outside of one they are not there.
+/// Elements of tables; the parser ignores them elsewhere.
 const TABLE: [&[u8]; 9] = [b"td", b"th", b"tr", b"tbody", b"thead", b"tfoot", b"caption", b"colgroup", b"col"];
 /// Elements whose content is text up to their end tag.
 const RAW: [&[u8]; 9] =
     [b"iframe", b"noembed", b"noframes", b"noscript", b"script", b"style", b"textarea", b"title", b"xmp"];
-/// Elements in which other rules hold.
+/// Elements with special parsing rules.
 const FOREIGN: [&[u8]; 5] = [b"svg", b"math", b"select", b"frameset", b"template"];
 
 fn is_one_of(list: &[&[u8]], name: &[u8]) -> bool {
@@ -113,17 +113,17 @@ struct Scan<'h> {
     formatting: usize,
     reopened: usize,
     tables: usize,
-    /// An element with other rules was there: from then on nothing is left out.
+    /// An element with special rules was open, so optional end tags no longer apply.
     foreign: bool,
 }
 
 impl<'h> Scan<'h> {
-    /// Reads what begins with `<`; returns where to go on.
+    /// Reads a token that begins with `<`; returns its end.
     fn tag(&mut self, start: usize) -> Result<usize, Refused> {
         let rest = &self.html[start + 1..];
         match rest {
             [b'!', b'-', b'-', ..] => Ok(start + 4 + comment(&rest[3..])),
-            // A comment elsewhere, and text in drawings.
+            // CDATA: a comment in HTML, but text in SVG.
             [b'!', b'[', ..] if self.foreign => Err(Refused::Unclear),
             [b'!' | b'?', ..] => Ok(behind_bracket(self.html, start + 2)),
             [b'/', letter, ..] if letter.is_ascii_alphabetic() => {
@@ -153,7 +153,7 @@ impl<'h> Scan<'h> {
     fn enter(&mut self, name: &'h [u8], end: usize) -> Result<usize, Refused> {
         self.foreign |= is_one_of(&FOREIGN, name);
         if is_one_of(&RAW, name) {
-            // Within such an element these are elements like others.
+            // Inside SVG and MathML these are ordinary elements.
             return if self.foreign { Err(Refused::Unclear) } else { raw_end(self.html, end, name) };
         }
         if name.eq_ignore_ascii_case(b"plaintext") {
@@ -172,9 +172,9 @@ impl<'h> Scan<'h> {
         if self.open.len() > DEEPEST { Err(Refused::TooMuch) } else { Ok(end) }
     }
 
-    /// A start tag that ends elements of its kind before it.
+    /// Closes elements that a start tag ends implicitly.
     fn close_implied(&mut self, name: &[u8]) {
-        // Elements that it closes, and elements that may stand in between.
+        // Elements that it closes, and elements that may be open inside them.
         let (ends, between): (&[&[u8]], &[&[u8]]) = match name.to_ascii_lowercase().as_slice() {
             b"p" => (&[b"p"], &[]),
             b"li" => (&[b"li"], &[b"p"]),
@@ -214,7 +214,7 @@ impl<'h> Scan<'h> {
         self.tables -= usize::from(table);
     }
 
-    /// Where an element is open that is wanted, with nothing inside but elements that may lie in between.
+    /// Index of the innermost wanted element, if only elements of `between` are open inside it.
     fn innermost(&self, wanted: impl Fn(&[u8]) -> bool, between: impl Fn(&[u8]) -> bool) -> Option<usize> {
         for (at, open) in self.open.iter().enumerate().rev() {
             if wanted(open) {
@@ -237,7 +237,7 @@ pub(super) fn ends_name(byte: &u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>')
 }
 
-/// A tag's name, where the tag ends and how many attributes it has.
+/// Name, end and number of attributes of a tag.
 pub(super) fn read(html: &[u8], from: usize) -> (&[u8], usize, usize) {
     let length = html[from..].iter().position(ends_name).unwrap_or(html.len() - from);
     let (end, attributes) = attributes(html, from + length);
@@ -252,7 +252,7 @@ fn find_text(html: &[u8], text: &[u8]) -> Option<usize> {
     html.windows(text.len()).position(|window| window == text)
 }
 
-/// How long a comment is behind its `<!--`.
+/// Length of a comment after its `<!--`.
 pub(super) fn comment(rest: &[u8]) -> usize {
     match rest {
         [b'>', ..] => 1,
@@ -264,14 +264,14 @@ pub(super) fn comment(rest: &[u8]) -> usize {
     }
 }
 
-/// Where an element whose content is text ends.
+/// End of an element whose content is text.
 fn raw_end(html: &[u8], from: usize, name: &[u8]) -> Result<usize, Refused> {
     let mut at = from;
     while let Some(next) = find(html, at, b'<') {
         at = next + 1;
         let Some([b'/', rest @ ..]) = html.get(at..) else { continue };
         if rest.get(name.len()).is_some_and(ends_name) && rest[..name.len()].eq_ignore_ascii_case(name) {
-            // A script that holds a comment can go on behind its end tag.
+            // A script with a comment can continue after its end tag.
             let unclear = name.eq_ignore_ascii_case(b"script") && find_text(&html[from..next], b"<!--").is_some();
             return if unclear { Err(Refused::Unclear) } else { Ok(attributes(html, at + 1 + name.len()).0) };
         }
@@ -279,7 +279,7 @@ fn raw_end(html: &[u8], from: usize, name: &[u8]) -> Result<usize, Refused> {
     Ok(html.len())
 }
 
-/// Reads attributes up to the end of their tag: where that is, and how many there are.
+/// Reads the attributes of a tag; returns its end and their number.
 fn attributes(html: &[u8], from: usize) -> (usize, usize) {
     let mut at = from;
     let mut count = 0;

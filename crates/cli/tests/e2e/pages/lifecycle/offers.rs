@@ -48,7 +48,7 @@ fn an_offer_in_the_inbox_leads_to_the_offer_and_is_read_once_it_is_answered(
     let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
     let offer = scene.offer();
-    let told = "ann wants to transfer this repository to bob";
+    let told = "ann wants to transfer ann/tool to you";
     eventually(SOON, || bob.page("/notifications").contains(told));
     let html = bob.page("/notifications");
     let action = html.split("action=\"").find(|part| part.contains("/open\"")).and_then(|rest| rest.split('"').next());

@@ -25,7 +25,7 @@ struct DeliveriesPage {
     head: Head,
     section: &'static str,
     seen: Seen,
-    /// Where the hook's pages begin.
+    /// Base URL of the webhook's pages.
     base: String,
     rows: Vec<Delivery>,
     links: Links,
@@ -62,10 +62,9 @@ struct DeliveryPage {
     section: &'static str,
     can_manage: bool,
     seen: Seen,
-    /// Where the hook's pages begin.
+    /// Base URL of the webhook's pages.
     base: String,
     delivery: Delivery,
-    /// The payload, with a line for each value.
     payload: String,
     sent_with: Vec<(String, String)>,
     answered_with: Vec<(String, String)>,

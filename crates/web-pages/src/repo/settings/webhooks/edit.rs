@@ -30,9 +30,9 @@ struct HookPage {
     can_manage: bool,
     typed: Typed,
     kinds: Vec<Choice>,
-    /// The hook and what it sent last; nothing for one that is being added.
+    /// The webhook and its latest deliveries; `None` for a new one.
     seen: Option<Seen>,
-    /// Where its pages begin.
+    /// Base URL of its pages.
     base: String,
     recent: Vec<Delivery>,
 }
@@ -46,7 +46,7 @@ struct Typed {
     active: bool,
 }
 
-/// An event to be ticked.
+/// An event with its checkbox.
 struct Choice {
     name: &'static str,
     about: &'static str,

@@ -22,7 +22,7 @@ struct HooksPage {
     hooks: Vec<Seen>,
 }
 
-/// So many are shown; settings allow fewer unless someone changes them.
+/// Webhooks on the page; the default limit per repository is lower.
 const SHOWN: i64 = 200;
 
 /// `GET /{owner}/{repo}/settings/webhooks`

@@ -1,5 +1,5 @@
-//! A repository's webhooks: `list.rs` shows them, `edit.rs` adds and changes one, `remove.rs` asks first, `deliveries.rs`
-//! shows what one sent and sends it again.
+//! A repository's webhooks: `list.rs` lists them, `edit.rs` adds and changes one, `remove.rs` deletes one after a
+//! question, `deliveries.rs` shows and repeats deliveries.
 
 pub(in crate::repo) mod deliveries;
 pub(in crate::repo) mod edit;
@@ -29,7 +29,7 @@ pub(in crate::repo) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Where the hook and the delivery stand in an address.
+/// Path segments of the webhook and the delivery.
 const HOOK: usize = 4;
 const DELIVERY: usize = 6;
 

@@ -14,8 +14,8 @@ use askama::Template;
 use axum::extract::State;
 
 #[derive(Template)]
-#[template(path = "repo/nostr/proposals.html")]
-struct ProposalsPage {
+#[template(path = "repo/nostr/pr_events.html")]
+struct PrEventsPage {
     frame: Frame,
     head: Head,
     rows: Vec<Row>,
@@ -54,8 +54,8 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, page
     let governed = governed(&app, &room).await?;
     let number = page_path.page();
     let Page { lines, more } = list::pr_events(&app.forge, &room.visitor.caller(), &governed, number, PER_PAGE).await?;
-    let head = room.head(&app, "proposals").await;
+    let head = room.head(&app, "pr_events").await;
     let links = Links::around(&format!("{}/proposals", head.url), &page_path, number, more);
     let frame = Frame::new(&app, &room.visitor, format!("Pull requests · {}", room.repo().shown()));
-    Ok(respond::page(&ProposalsPage { frame, head, rows: lines.into_iter().map(Row::from).collect(), links }))
+    Ok(respond::page(&PrEventsPage { frame, head, rows: lines.into_iter().map(Row::from).collect(), links }))
 }
