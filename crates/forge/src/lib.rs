@@ -6,7 +6,7 @@
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
 //! * [`attention`]: stars, watches, follows. [`notify`]: notifications, in the inbox and by mail.
 //! * [`issues`]: what is to be done, and what is said about it.
-//! * [`webhooks`]: deliveries to other servers.
+//! * [`webhooks`]: deliveries to other servers. [`github`]: GitHub's shapes, for payloads and the API.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`grasp`]: repositories that signed events rule, and what waits in purgatory.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
@@ -22,7 +22,7 @@
 //! 2. `disk`, `sealed`, `emit`, `open` (from an address through the policy to a repository), `sequencer`, [`relay`]
 //! 3. [`jobs`], `consumer`, [`feeds`], [`attention`], `circle` (the maintainers of a signed repository); [`mail`], [`git`],
 //!    [`ready`]
-//! 4. [`browse`]; [`issues`], [`threads`]; [`grasp`], [`webhooks`]
+//! 4. [`browse`]; [`issues`], [`threads`]; [`github`]; [`grasp`], [`webhooks`]
 //! 5. [`repos`], [`admit`]; [`accounts`], [`notify`], [`doctor`]
 //! 6. `work` (the handler of each kind of job), [`consumers`] (their list)
 //! 7. `compose` (makes the forge with the state of every module), [`start`]
@@ -45,6 +45,7 @@ mod emit;
 mod error;
 pub mod feeds;
 pub mod git;
+pub mod github;
 pub mod grasp;
 mod hold;
 pub mod issues;
