@@ -46,6 +46,7 @@ mod emit;
 mod error;
 pub mod feeds;
 pub mod git;
+pub mod github;
 pub mod grasp;
 mod hold;
 pub mod issues;

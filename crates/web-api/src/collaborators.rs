@@ -55,7 +55,7 @@ pub(super) async fn permission(
     Ok(Json(Permission {
         permission: shape::legacy_permission(role),
         role_name: role.map_or("none", Role::as_str),
-        user: SimpleUser::of(&app, &person),
+        user: SimpleUser::of(&app.forge, &person),
     }))
 }
 

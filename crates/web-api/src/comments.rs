@@ -31,7 +31,7 @@ pub(super) async fn of_repo(
     };
     let order = (order, ascending(&query, "direction")?.unwrap_or(true));
     let (found, total) = issue::comments_of_repo(&app.forge, &repo, since(&query)?, order, paged.page()).await?;
-    let items: Vec<_> = found.iter().map(|comment| IssueComment::of(&app, &repo, comment)).collect();
+    let items: Vec<_> = found.iter().map(|comment| IssueComment::of(&app.forge, &repo, comment)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn of_issue(
     let repo = readable(&app, &caller, owner, name).await?;
     let issue = issue::show(&app.forge, &repo, &number).await?;
     let (found, total) = issue::comments(&app.forge, &issue, since(&query)?, paged.page()).await?;
-    let items: Vec<_> = found.iter().map(|comment| IssueComment::of(&app, &repo, comment)).collect();
+    let items: Vec<_> = found.iter().map(|comment| IssueComment::of(&app.forge, &repo, comment)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn say(
 ) -> Result<(StatusCode, Json<IssueComment>), ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     let said = comment::add(&app.forge, &caller, &repo, number(&at)?, &body.body).await?;
-    Ok((StatusCode::CREATED, Json(IssueComment::of(&app, &repo, &said))))
+    Ok((StatusCode::CREATED, Json(IssueComment::of(&app.forge, &repo, &said))))
 }
 
 pub(super) async fn show(
@@ -73,7 +73,7 @@ pub(super) async fn show(
     Segments((owner, name, id)): RepoItemPath,
 ) -> Result<Json<IssueComment>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
-    Ok(Json(IssueComment::of(&app, &repo, &comment::show(&app.forge, &repo, &id).await?)))
+    Ok(Json(IssueComment::of(&app.forge, &repo, &comment::show(&app.forge, &repo, &id).await?)))
 }
 
 pub(super) async fn edit(
@@ -84,7 +84,7 @@ pub(super) async fn edit(
 ) -> Result<Json<IssueComment>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     let said = comment::edit(&app.forge, &caller, &repo, &id, &body.body).await?;
-    Ok(Json(IssueComment::of(&app, &repo, &said)))
+    Ok(Json(IssueComment::of(&app.forge, &repo, &said)))
 }
 
 pub(super) async fn remove(

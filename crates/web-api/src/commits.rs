@@ -36,7 +36,7 @@ pub(super) async fn list(
     };
     let path = query.get("path").unwrap_or_default().trim_matches('/').as_bytes().to_vec();
     let filter = Filter::of(&query)?;
-    let (page, urls) = (paged.page(), Urls::of(&app, &browser.repo));
+    let (page, urls) = (paged.page(), Urls::of(&app.forge, &browser.repo));
     let (skip, limit) = (page.offset as usize, page.limit as usize);
     let shape = |commits: &[Commit]| -> Vec<_> { commits.iter().map(|commit| CommitItem::of(&urls, commit)).collect() };
     if filter.lets_all() && path.is_empty() {
@@ -126,7 +126,7 @@ pub(super) async fn show(
         Media::Diff => Ok(bytes::text(DIFF, patch::unified(&diff))),
         Media::Patch => Ok(bytes::text(PATCH, patch::mail(&commit, &diff))),
         _ => {
-            let urls = Urls::of(&app, &browser.repo);
+            let urls = Urls::of(&app.forge, &browser.repo);
             let files = ChangedFile::all(&urls, oid, &diff);
             let full = FullCommit { item: CommitItem::of(&urls, &commit), stats: Stats::from(&*diff), files };
             Ok(Json(full).into_response())
@@ -155,7 +155,7 @@ pub(super) async fn compare(
     if media == Media::Patch {
         return Ok(bytes::text(PATCH, mails(&browser, &found.commits).await?));
     }
-    let urls = Urls::of(&app, &browser.repo);
+    let urls = Urls::of(&app.forge, &browser.repo);
     let both = browser.read(move |reader| reader.commits(&[base, found.merge_base])).await?;
     let [base_commit, merge_base_commit] = both.as_slice() else { return Err(ApiError::internal()) };
     let status = match (found.distance.ahead, found.distance.behind) {

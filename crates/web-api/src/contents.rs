@@ -84,7 +84,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn content(&self, path: &[u8], entry: &TreeEntry) -> Content {
-        Content::of(&Urls::of(self.app, &self.browser.repo), &self.commit_path.name(), path, entry)
+        Content::of(&Urls::of(&self.app.forge, &self.browser.repo), &self.commit_path.name(), path, entry)
     }
 
     async fn file(&self, path: &[u8], entry: &TreeEntry, media: Media) -> Result<Response, ApiError> {
@@ -113,7 +113,7 @@ impl Shown<'_> {
         let ask = move |reader: &Objects| {
             let mut listing = (*listing).clone();
             reader.add_sizes(&mut listing)?;
-            let urls = Urls::of(&app, &repo);
+            let urls = Urls::of(&app.forge, &repo);
             let entries = listing.entries.iter();
             let entries: Vec<Content> =
                 entries.map(|entry| Content::of(&urls, &at, &joined(&path, &entry.name), entry)).collect();

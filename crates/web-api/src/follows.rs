@@ -94,6 +94,6 @@ async fn list_following(app: &App, user: UserId, paged: &Paged) -> Result<Respon
 }
 
 fn listed(app: &App, people: &[Person], total: i64, paged: &Paged) -> Response {
-    let items: Vec<_> = people.iter().map(|person| SimpleUser::listed(app, person)).collect();
+    let items: Vec<_> = people.iter().map(|person| SimpleUser::listed(&app.forge, person)).collect();
     paged.answer(app, &items, total)
 }

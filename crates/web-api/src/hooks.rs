@@ -7,7 +7,7 @@ use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
 use super::segments::{RepoItemPath, RepoPath, Segments};
-use super::shape::{HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
+use super::shape::{self, HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
 use crate::App;
 use abide_core::DeliveryId;
 use abide_core::policy::Action;
@@ -105,7 +105,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::WebhookList).await?;
     let (found, total) = show::list(&app.forge, &caller, &repo, paged.page()).await?;
-    let items: Vec<_> = found.iter().map(|seen| Hook::of(&app, &repo, seen)).collect();
+    let items: Vec<_> = found.iter().map(|seen| shape::hook(&app, &repo, seen)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -134,7 +134,7 @@ pub(super) async fn create(
     let change = Change { events: body.events, active: body.active, ..body.config.change(Secret::Remove) };
     let made = create::create(&app.forge, &caller, &repo, &change).await?;
     let seen = show::hook(&app.forge, &caller, &repo, &made.id.to_string()).await?;
-    Ok((StatusCode::CREATED, Json(Hook::of(&app, &repo, &seen))))
+    Ok((StatusCode::CREATED, Json(shape::hook(&app, &repo, &seen))))
 }
 
 pub(super) async fn show_one(
@@ -143,7 +143,7 @@ pub(super) async fn show_one(
     Segments(at): RepoItemPath,
 ) -> Result<Json<Hook>, ApiError> {
     let (repo, seen) = hook(&app, &caller, at).await?;
-    Ok(Json(Hook::of(&app, &repo, &seen)))
+    Ok(Json(shape::hook(&app, &repo, &seen)))
 }
 
 /// Fields of a webhook to change.
@@ -178,7 +178,7 @@ pub(super) async fn edit(
     };
     let change = body.config.map_or_else(Change::default, |config| config.change(Secret::Remove));
     let change = Change { events, active: body.active, ..change };
-    changed(&app, &caller, &repo, &seen, &change).await.map(|seen| Json(Hook::of(&app, &repo, &seen)))
+    changed(&app, &caller, &repo, &seen, &change).await.map(|seen| Json(shape::hook(&app, &repo, &seen)))
 }
 
 async fn changed(app: &App, caller: &Caller, repo: &Repo, seen: &Seen, change: &Change) -> Result<Seen, ApiError> {

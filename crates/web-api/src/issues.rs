@@ -6,7 +6,7 @@ use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
 use super::segments::{Query, RepoItemPath, RepoPath, Segments};
-use super::shape::{self, Issue, Label, OwnIssue, SimpleUser, TimelineEvent, person};
+use super::shape::{self, Issue, Label, OwnIssue, SimpleUser, TimelineEvent};
 use crate::App;
 use abide_core::issues::filter::Filter;
 use abide_core::policy::Action;
@@ -34,7 +34,7 @@ pub(super) fn number(text: &str) -> Result<i64, ApiError> {
 }
 
 async fn shaped(app: &App, repo: &Repo, issue: abide_forge::issues::Issue) -> Result<Issue, ApiError> {
-    Ok(Issue::of(app, repo, &show::detail(&app.forge, issue).await?))
+    Ok(Issue::of(&app.forge, repo, &show::detail(&app.forge, issue).await?))
 }
 
 /// A query parameter with a fixed set of values.
@@ -136,7 +136,8 @@ async fn concerning(
     let homes = shape::page(app, caller, &found.repos).await?;
     let home =
         |repo: &Repo| homes.iter().zip(&found.repos).find(|(_, at)| at.id == repo.id).map(|(home, _)| home.clone());
-    let item = |(issue, repo): (_, &Repo)| OwnIssue { issue: Issue::of(app, repo, issue), repository: home(repo) };
+    let item =
+        |(issue, repo): (_, &Repo)| OwnIssue { issue: Issue::of(&app.forge, repo, issue), repository: home(repo) };
     let items: Vec<_> = found.each().map(item).collect();
     Ok(paged.answer(app, &items, found.total))
 }
@@ -151,7 +152,7 @@ pub(super) async fn list(
     let repo = readable(&app, &caller, owner, name).await?;
     let (found, total) = list::list(&app.forge, &repo, &wish(&query)?, paged.page()).await?;
     let items: Vec<_> =
-        show::detailed(&app.forge, found).await?.iter().map(|issue| Issue::of(&app, &repo, issue)).collect();
+        show::detailed(&app.forge, found).await?.iter().map(|issue| Issue::of(&app.forge, &repo, issue)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -329,7 +330,7 @@ pub(super) async fn labels(
     let repo = readable(&app, &caller, owner, name).await?;
     let issue = show::show(&app.forge, &repo, &number).await?;
     let labels = show::detail(&app.forge, issue).await?.labels;
-    let items: Vec<_> = paged.part(&labels).iter().map(|label| Label::of(&app, &repo, label)).collect();
+    let items: Vec<_> = paged.part(&labels).iter().map(|label| Label::of(&app.forge, &repo, label)).collect();
     Ok(paged.answer(&app, &items, labels.len() as i64))
 }
 
@@ -343,7 +344,7 @@ async fn relabel(
     let to = Change { labels: Some(to), ..Change::default() };
     let issue = change::change(&app.forge, caller, &repo, number(&at)?, to).await?;
     let labels = show::detail(&app.forge, issue).await?.labels;
-    Ok(Json(labels.iter().map(|label| Label::of(app, &repo, label)).collect()))
+    Ok(Json(labels.iter().map(|label| Label::of(&app.forge, &repo, label)).collect()))
 }
 
 pub(super) async fn add_labels(
@@ -418,7 +419,7 @@ pub(super) async fn assignable(
 ) -> Result<Response, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     let (people, total) = show::assignable(&app.forge, &repo, paged.page()).await?;
-    let items: Vec<SimpleUser> = people.iter().map(|found| person(&app, found)).collect();
+    let items: Vec<SimpleUser> = people.iter().map(|found| SimpleUser::assignee(&app.forge, found)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 

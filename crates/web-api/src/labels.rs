@@ -25,7 +25,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
     let (found, total) = labels::list(&app.forge, &repo, paged.page()).await?;
-    let items: Vec<_> = found.iter().map(|label| Label::of(&app, &repo, label)).collect();
+    let items: Vec<_> = found.iter().map(|label| Label::of(&app.forge, &repo, label)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn create(
     let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
     let request = Request { name: Some(body.name), color: body.color, description: body.description };
     let label = labels::create(&app.forge, &caller, &repo, request).await?;
-    Ok((StatusCode::CREATED, Json(Label::of(&app, &repo, &label))))
+    Ok((StatusCode::CREATED, Json(Label::of(&app.forge, &repo, &label))))
 }
 
 pub(super) async fn show(
@@ -57,7 +57,7 @@ pub(super) async fn show(
     Segments((owner, name, label)): RepoItemPath,
 ) -> Result<Json<Label>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
-    Ok(Json(Label::of(&app, &repo, &labels::show(&app.forge, &repo, &label).await?)))
+    Ok(Json(Label::of(&app.forge, &repo, &labels::show(&app.forge, &repo, &label).await?)))
 }
 
 /// Fields of a label to change.
@@ -79,7 +79,7 @@ pub(super) async fn edit(
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     let request = Request { name: body.new_name.or(body.name), color: body.color, description: body.description };
     let label = labels::edit(&app.forge, &caller, &repo, &label, request).await?;
-    Ok(Json(Label::of(&app, &repo, &label)))
+    Ok(Json(Label::of(&app.forge, &repo, &label)))
 }
 
 pub(super) async fn remove(

@@ -33,7 +33,7 @@ pub(super) async fn list(
         _ => Some(word(&query, "state")?.unwrap_or(MilestoneState::Open)),
     };
     let (found, total) = milestones::list(&app.forge, &repo, state, paged.page()).await?;
-    let items: Vec<_> = found.iter().map(|milestone| Milestone::of(&app, &repo, milestone)).collect();
+    let items: Vec<_> = found.iter().map(|milestone| Milestone::of(&app.forge, &repo, milestone)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn create(
 ) -> Result<(StatusCode, Json<Milestone>), ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
     let milestone = milestones::create(&app.forge, &caller, &repo, body.request()?).await?;
-    Ok((StatusCode::CREATED, Json(Milestone::of(&app, &repo, &milestone))))
+    Ok((StatusCode::CREATED, Json(Milestone::of(&app.forge, &repo, &milestone))))
 }
 
 pub(super) async fn show(
@@ -87,7 +87,7 @@ pub(super) async fn show(
 ) -> Result<Json<Milestone>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     let milestone = milestones::show(&app.forge, &repo, number(&at)?).await?;
-    Ok(Json(Milestone::of(&app, &repo, &milestone)))
+    Ok(Json(Milestone::of(&app.forge, &repo, &milestone)))
 }
 
 pub(super) async fn edit(
@@ -98,7 +98,7 @@ pub(super) async fn edit(
 ) -> Result<Json<Milestone>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     let milestone = milestones::edit(&app.forge, &caller, &repo, number(&at)?, body.request()?).await?;
-    Ok(Json(Milestone::of(&app, &repo, &milestone)))
+    Ok(Json(Milestone::of(&app.forge, &repo, &milestone)))
 }
 
 pub(super) async fn remove(

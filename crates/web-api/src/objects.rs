@@ -41,7 +41,7 @@ pub(super) async fn tree(
         if !recursive {
             listing.entries.sort_by_key(git_order);
         }
-        let urls = Urls::of(&shared, &repo);
+        let urls = Urls::of(&shared.forge, &repo);
         let tree = GitTree {
             sha: root.to_string(),
             url: urls.api(&format!("/git/trees/{root}")),
@@ -77,7 +77,7 @@ pub(super) async fn commit(
 ) -> Result<Json<GitCommit>, ApiError> {
     let browser = look_into(&app, &caller, (owner, repo)).await?;
     let commit = browser.commit(whole(&sha)?).await?;
-    Ok(Json(GitCommit::of(&Urls::of(&app, &browser.repo), &commit)))
+    Ok(Json(GitCommit::of(&Urls::of(&app.forge, &browser.repo), &commit)))
 }
 
 pub(super) async fn blob(
@@ -95,7 +95,7 @@ pub(super) async fn blob(
     if size > LARGEST_JSON {
         return Err(ApiError::blob_too_large(LARGEST_JSON));
     }
-    let urls = Urls::of(&app, &browser.repo);
+    let urls = Urls::of(&app.forge, &browser.repo);
     if size > LARGEST_IN_MEMORY {
         return bytes::stream_json(&browser, oid, &GitBlob::new(&urls, oid, size, &[])).await;
     }
@@ -111,7 +111,7 @@ pub(super) async fn tag(
     let browser = look_into(&app, &caller, (owner, repo)).await?;
     let oid = whole(&sha)?;
     let tag = browser.read(move |reader| reader.tag(oid)).await?;
-    Ok(Json(GitTag::of(&Urls::of(&app, &browser.repo), &tag)))
+    Ok(Json(GitTag::of(&Urls::of(&app.forge, &browser.repo), &tag)))
 }
 
 /// Only full object ids are accepted.

@@ -19,7 +19,7 @@ pub(super) async fn branches(
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let browser = look_into(&app, &caller, slug).await?;
-    let urls = Urls::of(&app, &browser.repo);
+    let urls = Urls::of(&app.forge, &browser.repo);
     let (found, total) = below(&browser, b"refs/heads/", &paged);
     let items: Vec<_> =
         found.iter().map(|found| ShortBranch::new(&urls, &found.name["refs/heads/".len()..], found.oid)).collect();
@@ -32,7 +32,7 @@ pub(super) async fn branch(State(app): State<App>, Who(caller): Who, tail: Tail)
     let found = browser.refs().get(format!("refs/heads/{name}").as_bytes());
     let tip = found.ok_or_else(|| ApiError::missing("Branch not found"))?.oid;
     let commit = browser.commit(tip).await?;
-    Ok(Json(Branch::new(&Urls::of(&app, &browser.repo), name, &commit)))
+    Ok(Json(Branch::new(&Urls::of(&app.forge, &browser.repo), name, &commit)))
 }
 
 pub(super) async fn tags(
@@ -44,7 +44,7 @@ pub(super) async fn tags(
     let browser = look_into(&app, &caller, slug).await?;
     let page = paged.page();
     let tags = browser.tags(page.offset as usize, page.limit as usize).await?;
-    let urls = Urls::of(&app, &browser.repo);
+    let urls = Urls::of(&app.forge, &browser.repo);
     let target = |tag: &abide_forge::browse::Tag| tag.commit.as_ref().map_or(tag.oid, |commit| commit.oid);
     let items: Vec<_> = tags.items.iter().map(|tag| Tag::new(&urls, tag.name.as_bytes(), target(tag))).collect();
     Ok(paged.answer(&app, &items, tags.total as i64))
@@ -72,7 +72,7 @@ pub(super) async fn matching(
 async fn matching_prefix(app: &App, browser: Browser, prefix: &[u8], paged: Paged) -> Result<Response, ApiError> {
     let (found, total) = below(&browser, prefix, &paged);
     let kinds = kinds(&browser, found.clone()).await?;
-    let urls = Urls::of(app, &browser.repo);
+    let urls = Urls::of(&app.forge, &browser.repo);
     let items: Vec<_> =
         found.iter().zip(kinds).map(|(found, kind)| GitRef::new(&urls, &found.name, kind, found.oid)).collect();
     Ok(paged.answer(app, &items, total))
@@ -84,7 +84,7 @@ pub(super) async fn one(State(app): State<App>, Who(caller): Who, tail: Tail) ->
     let found = browser.shown_refs().find(|found| found.name.as_slice() == name);
     let found = found.ok_or_else(ApiError::not_found)?.clone();
     let kind = kinds(&browser, vec![found.clone()]).await?.pop().ok_or_else(ApiError::not_found)?;
-    Ok(Json(GitRef::new(&Urls::of(&app, &browser.repo), &found.name, kind, found.oid)))
+    Ok(Json(GitRef::new(&Urls::of(&app.forge, &browser.repo), &found.name, kind, found.oid)))
 }
 
 /// Full name of a ref; `refs/` is optional in requests.

@@ -45,8 +45,10 @@ pub(super) async fn issues(
     // Unknown orders are ignored, as in the search for repositories.
     let order = (query.get("sort").and_then(|sort| sort.parse().ok()), ascending(&query, "order")?);
     let found = issues::search::search(&app.forge, &caller, text(&query)?, order, paged.page()).await?;
-    let items =
-        found.each().map(|(issue, repo)| IssueMatch { issue: Issue::of(&app, repo, issue), score: 1.0 }).collect();
+    let items = found
+        .each()
+        .map(|(issue, repo)| IssueMatch { issue: Issue::of(&app.forge, repo, issue), score: 1.0 })
+        .collect();
     let (total_count, incomplete_results) = (found.total, found.incomplete);
     Ok(paged.answer_as(&app, &FoundIssues { total_count, incomplete_results, items }, total_count))
 }

@@ -63,7 +63,7 @@ pub(super) async fn stargazers(
         let items: Vec<_> = people.iter().map(|person| Stargazer::of(&app, person)).collect();
         return Ok(paged.answer(&app, &items, repo.star_count));
     }
-    let items: Vec<_> = people.iter().map(|person| SimpleUser::listed(&app, person)).collect();
+    let items: Vec<_> = people.iter().map(|person| SimpleUser::listed(&app.forge, person)).collect();
     Ok(paged.answer(&app, &items, repo.star_count))
 }
 

@@ -87,7 +87,7 @@ pub(super) async fn subscribers(
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::WatcherList).await?;
     let people = watch::watchers(&app.forge, &caller, &repo, paged.page()).await?;
-    let items: Vec<_> = people.iter().map(|person| SimpleUser::listed(&app, person)).collect();
+    let items: Vec<_> = people.iter().map(|person| SimpleUser::listed(&app.forge, person)).collect();
     Ok(paged.answer(&app, &items, repo.watcher_count))
 }
 

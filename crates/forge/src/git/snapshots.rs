@@ -8,40 +8,46 @@ use crate::{Fault, Forge};
 use abide_core::{RefName, RepoId};
 use abide_git::{Head, Snapshot};
 use abide_macros::boxed;
-use abide_store::repos::{self, Repo};
+use abide_store::repos::{self, RefState, Repo};
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Snapshots of many repositories, bounded by their total number of refs.
 pub(crate) struct Snapshots {
-    inner: Mutex<Cache>,
-    max_refs: usize,
-    /// One reader of a repository's refs at a time: whoever waited finds them.
+    kept: Cache<RepoId, Kept, RefCount>,
+    /// Snapshots that are too large for the cache, shared for as long as a request uses them.
+    large: Mutex<HashMap<RepoId, (RefState, Weak<Snapshot>)>>,
+    /// One reader of a repository's refs at a time: requests that waited find them in memory.
     turns: Vec<tokio::sync::Mutex<()>>,
 }
 
-/// So many repositories may wait for each other by chance; readers of one always do.
+/// Number of locks for reading. Two repositories may share one by chance.
 const TURNS: usize = 64;
 
-#[derive(Default)]
-struct Cache {
-    entries: HashMap<RepoId, Entry>,
-    /// Snapshots that are too large to be kept, as long as somebody uses them.
-    large: HashMap<RepoId, (i64, RefName, Weak<Snapshot>)>,
-    refs: usize,
-    tick: u64,
-}
+/// Usual cost of an entry. The cache remembers half as many evicted entries as it could hold of these.
+const USUAL: usize = 16;
 
-struct Entry {
-    generation: i64,
-    default_branch: RefName,
+#[derive(Clone)]
+struct Kept {
+    state: RefState,
     snapshot: Arc<Snapshot>,
-    used: u64,
 }
 
 /// Cost of an entry besides its refs.
-const ENTRY_COST: usize = 8;
+const ENTRY_COST: u64 = 8;
+
+/// Weighs a snapshot by its refs.
+#[derive(Clone)]
+struct RefCount;
+
+impl Weighter<RepoId, Kept> for RefCount {
+    fn weight(&self, _: &RepoId, kept: &Kept) -> u64 {
+        kept.snapshot.refs.len() as u64 + ENTRY_COST
+    }
+}
 
 impl Snapshots {
     /// The one of this forge.
@@ -50,56 +56,38 @@ impl Snapshots {
     }
 
     pub(crate) fn new(max_refs: usize) -> Self {
-        Self { inner: Mutex::default(), max_refs, turns: (0..TURNS).map(|_| Default::default()).collect() }
+        let options = OptionsBuilder::new()
+            // A snapshot that is larger than its shard would not be kept.
+            .shards(1)
+            .estimated_items_capacity(max_refs / USUAL)
+            .weight_capacity(max_refs as u64)
+            .build()
+            .expect("both capacities are set");
+        let kept = Cache::with_options(options, RefCount, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        Self { kept, large: Mutex::default(), turns: (0..TURNS).map(|_| Default::default()).collect() }
     }
 
     async fn turn(&self, repo: RepoId) -> tokio::sync::MutexGuard<'_, ()> {
         self.turns[repo.get() as usize % TURNS].lock().await
     }
 
-    fn get(&self, repo: &Repo) -> Option<Arc<Snapshot>> {
-        let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.tick += 1;
-        let tick = cache.tick;
-        if let Some((generation, default_branch, snapshot)) = cache.large.get(&repo.id)
-            && (*generation, default_branch) == (repo.refs_generation, &repo.default_branch)
-        {
-            return snapshot.upgrade();
+    /// The snapshot of exactly this state.
+    fn get(&self, repo: RepoId, state: &RefState) -> Option<Arc<Snapshot>> {
+        if let Some(kept) = self.kept.get(&repo) {
+            return (kept.state == *state).then_some(kept.snapshot);
         }
-        let entry = cache.entries.get_mut(&repo.id)?;
-        (entry.generation == repo.refs_generation && entry.default_branch == repo.default_branch).then(|| {
-            entry.used = tick;
-            entry.snapshot.clone()
-        })
+        let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        large.get(&repo).filter(|(known, _)| known == state).and_then(|(_, snapshot)| snapshot.upgrade())
     }
 
-    fn put(&self, repo: &Repo, snapshot: Arc<Snapshot>) {
-        let cost = snapshot.refs.len() + ENTRY_COST;
-        let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.large.retain(|id, (_, _, snapshot)| *id != repo.id && snapshot.strong_count() > 0);
-        if cost > self.max_refs {
-            let large = (repo.refs_generation, repo.default_branch.clone(), Arc::downgrade(&snapshot));
-            cache.large.insert(repo.id, large);
-            return;
-        }
-        cache.tick += 1;
-        let entry = Entry {
-            generation: repo.refs_generation,
-            default_branch: repo.default_branch.clone(),
-            snapshot,
-            used: cache.tick,
-        };
-        if let Some(old) = cache.entries.insert(repo.id, entry) {
-            cache.refs -= old.snapshot.refs.len() + ENTRY_COST;
-        }
-        cache.refs += cost;
-        while cache.refs > self.max_refs {
-            let Some(oldest) = cache.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(id, _)| *id) else {
-                break;
-            };
-            if let Some(gone) = cache.entries.remove(&oldest) {
-                cache.refs -= gone.snapshot.refs.len() + ENTRY_COST;
-            }
+    /// Replaces the snapshot of another state.
+    fn put(&self, repo: RepoId, state: RefState, snapshot: &Arc<Snapshot>) {
+        let mut large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        large.retain(|id, (_, snapshot)| *id != repo && snapshot.strong_count() > 0);
+        self.kept.insert(repo, Kept { state: state.clone(), snapshot: snapshot.clone() });
+        // The cache refuses a snapshot of more than 97 % of its budget.
+        if self.kept.peek(&repo).is_none() {
+            large.insert(repo, (state, Arc::downgrade(snapshot)));
         }
     }
 }
@@ -130,12 +118,13 @@ impl Deref for Refs {
 /// The refs of a repository; none if its directory does not exist yet.
 #[boxed]
 pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
-    if let Some(snapshot) = Snapshots::of(forge).get(repo) {
+    let state = repo.ref_state();
+    if let Some(snapshot) = Snapshots::of(forge).get(repo.id, &state) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
         return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });
     }
     let _turn = Snapshots::of(forge).turn(repo.id).await;
-    if let Some(snapshot) = Snapshots::of(forge).get(repo) {
+    if let Some(snapshot) = Snapshots::of(forge).get(repo.id, &state) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
         return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });
     }
@@ -155,9 +144,81 @@ pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
         snapshot.head = wanted;
     }
     let snapshot = Arc::new(snapshot);
-    let steady = repo.refs_generation % 2 == 0 && now == Some(repo.ref_state());
+    let steady = repo.refs_generation % 2 == 0 && now.as_ref() == Some(&state);
     if steady {
-        Snapshots::of(forge).put(repo, snapshot.clone());
+        Snapshots::of(forge).put(repo.id, state, &snapshot);
     }
     Ok(Refs { snapshot, generation: steady.then_some(repo.refs_generation) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_git::Ref;
+
+    fn state(generation: i64) -> RefState {
+        RefState { generation, default_branch: "refs/heads/main".parse().unwrap() }
+    }
+
+    fn snapshot(refs: usize) -> Arc<Snapshot> {
+        let oid = "1".repeat(40).parse().unwrap();
+        let one = |n: usize| Ref { name: format!("refs/heads/{n}").into(), oid, peeled: None, symref: None };
+        Arc::new(Snapshot { refs: (0..refs).map(one).collect(), head: Head::Unset })
+    }
+
+    #[test]
+    fn a_snapshot_is_found_under_its_generation_and_default_branch_only() {
+        let (snapshots, repo) = (Snapshots::new(1000), RepoId::new(1));
+        snapshots.put(repo, state(2), &snapshot(3));
+        assert_eq!(snapshots.get(repo, &state(2)).unwrap().refs.len(), 3);
+        let renamed = RefState { default_branch: "refs/heads/trunk".parse().unwrap(), ..state(2) };
+        assert_eq!(snapshots.get(repo, &renamed), None);
+        assert_eq!(snapshots.get(repo, &state(4)), None);
+        snapshots.put(repo, state(4), &snapshot(5));
+        assert_eq!(snapshots.get(repo, &state(2)), None, "replaced");
+        assert_eq!(snapshots.get(repo, &state(4)).unwrap().refs.len(), 5);
+    }
+
+    #[test]
+    fn snapshots_stay_within_their_budget() {
+        let snapshots = Snapshots::new(1000);
+        for id in 1..=100 {
+            snapshots.put(RepoId::new(id), state(2), &snapshot(42));
+            let found = (1..=id).filter(|id| snapshots.get(RepoId::new(*id), &state(2)).is_some()).count();
+            assert!(found <= 20, "{found} snapshots of 42 refs and the cost of an entry");
+        }
+        let found = (1..=100).filter(|id| snapshots.get(RepoId::new(*id), &state(2)).is_some()).count();
+        assert!(found >= 19, "the budget is used: {found}");
+    }
+
+    #[test]
+    fn repositories_that_are_read_again_replace_those_that_are_not() {
+        let snapshots = Snapshots::new(1000);
+        let repos = |ids: std::ops::RangeInclusive<i64>| ids.map(RepoId::new);
+        for repo in repos(1..=20) {
+            snapshots.put(repo, state(2), &snapshot(42));
+        }
+        for _ in 0..10 {
+            for repo in repos(101..=110) {
+                if snapshots.get(repo, &state(2)).is_none() {
+                    snapshots.put(repo, state(2), &snapshot(42));
+                }
+            }
+        }
+        let found = repos(101..=110).filter(|repo| snapshots.get(*repo, &state(2)).is_some()).count();
+        assert!(found >= 9, "{found} of 10");
+    }
+
+    #[test]
+    fn a_snapshot_above_the_budget_is_shared_while_it_is_used() {
+        let (snapshots, repo) = (Snapshots::new(1000), RepoId::new(1));
+        snapshots.put(repo, state(2), &snapshot(960));
+        assert!(snapshots.get(repo, &state(2)).is_some());
+        let large = snapshot(1000);
+        snapshots.put(repo, state(4), &large);
+        assert_eq!(snapshots.get(repo, &state(2)), None, "the smaller one leaves the budget");
+        assert!(snapshots.get(repo, &state(4)).is_some());
+        drop(large);
+        assert_eq!(snapshots.get(repo, &state(4)), None);
+    }
 }

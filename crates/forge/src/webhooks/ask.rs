@@ -104,7 +104,7 @@ async fn enqueue_push(tx: &mut Tx, unit: &Unit, repo: &Repo, hook: &Hook) -> Res
     else {
         return Ok(None);
     };
-    let message = payload::push(tx, &unit.forge, push.actor, repo, update).await?;
+    let message = payload::push(tx, &unit.forge, push.actor, repo, update, &[]).await?;
     enqueue(tx, &unit.forge, hook.id, message).await.map(Some)
 }
 

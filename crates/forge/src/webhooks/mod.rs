@@ -16,6 +16,7 @@ pub mod show;
 
 use crate::{Access, Fault, Forge};
 use abide_store::StoreError;
+use uuid::Builder;
 
 pub use abide_store::webhooks::Hook;
 pub use abide_store::webhooks::deliveries::Delivery;
@@ -58,15 +59,29 @@ impl From<Fault> for HookError {
     }
 }
 
-/// An id that a receiver knows one delivery by: a random UUID.
+/// Id of a delivery that its receiver sees: a random UUID.
 fn guid(forge: &Forge) -> String {
     let mut bytes = [0; 16];
     forge.random().fill(&mut bytes);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let text = hex::encode(bytes);
-    format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
+    uuid(bytes)
+}
+
+fn uuid(random: [u8; 16]) -> String {
+    Builder::from_random_bytes(random).into_uuid().to_string()
 }
 
 /// Purpose under which secrets of webhooks are sealed.
 const SECRET: &str = "webhook secrets";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_id_is_a_version_4_uuid_of_the_random_bytes() {
+        assert_eq!(uuid([0; 16]), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(uuid([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        let counted = std::array::from_fn(|index| index as u8 * 17);
+        assert_eq!(uuid(counted), "00112233-4455-4677-8899-aabbccddeeff");
+    }
+}

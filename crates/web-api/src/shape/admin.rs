@@ -24,7 +24,7 @@ pub(crate) struct AdminUser {
 impl AdminUser {
     pub(crate) fn of(app: &App, UserRow { user, repos }: &UserRow) -> Self {
         Self {
-            simple: SimpleUser::of(app, user),
+            simple: SimpleUser::of(&app.forge, user),
             name: user.display_name.clone(),
             email: user.email.clone(),
             owned_repos: *repos,

@@ -9,13 +9,6 @@ use abide_forge::repos::Repo;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-impl SimpleUser {
-    /// Someone in a list.
-    pub(crate) fn listed(app: &App, person: &Person) -> Self {
-        Self::new(app, person.id, person.name.as_ref().map(|name| name.as_str()), person.site_admin)
-    }
-}
-
 /// Who stars a repository, and since when.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stargazer {
@@ -25,7 +18,7 @@ pub(crate) struct Stargazer {
 
 impl Stargazer {
     pub(crate) fn of(app: &App, person: &Person) -> Self {
-        Self { starred_at: time(person.since), user: SimpleUser::listed(app, person) }
+        Self { starred_at: time(person.since), user: SimpleUser::listed(&app.forge, person) }
     }
 }
 
@@ -51,7 +44,7 @@ pub(crate) struct Subscription {
 
 impl Subscription {
     pub(crate) fn of(app: &App, repo: &Repo, choice: Choice) -> Self {
-        let urls = Urls::of(app, repo);
+        let urls = Urls::of(&app.forge, repo);
         Self {
             subscribed: choice.level.watches(),
             ignored: choice.level == WatchLevel::Ignore,

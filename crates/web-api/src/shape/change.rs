@@ -41,11 +41,11 @@ pub(crate) struct ChangedFile {
 
 impl ChangedFile {
     /// The files of a difference, as they are in this commit.
-    pub(crate) fn all(urls: &Urls<'_>, commit: Oid, diff: &Diff) -> Vec<Self> {
+    pub(crate) fn all(urls: &Urls, commit: Oid, diff: &Diff) -> Vec<Self> {
         diff.files.iter().map(|file| Self::of(urls, commit, file)).collect()
     }
 
-    fn of(urls: &Urls<'_>, commit: Oid, file: &FileChange) -> Self {
+    fn of(urls: &Urls, commit: Oid, file: &FileChange) -> Self {
         let status = match &file.change {
             Change::Added(_) => "added",
             Change::Deleted(_) => "removed",

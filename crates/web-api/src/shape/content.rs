@@ -48,7 +48,7 @@ pub(crate) struct Links {
 
 impl Content {
     /// The entry at a path in the API; `at` is the name that the request gave its commit.
-    pub(crate) fn of(urls: &Urls<'_>, at: &str, path: &[u8], entry: &TreeEntry) -> Self {
+    pub(crate) fn of(urls: &Urls, at: &str, path: &[u8], entry: &TreeEntry) -> Self {
         let (kind, folder, page) = match entry.kind {
             EntryKind::Directory => ("dir", Some("trees"), "tree"),
             EntryKind::Submodule => ("submodule", None, "tree"),

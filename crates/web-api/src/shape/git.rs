@@ -26,7 +26,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    fn new(urls: &Urls<'_>, kind: ObjectKind, oid: Oid) -> Self {
+    fn new(urls: &Urls, kind: ObjectKind, oid: Oid) -> Self {
         let (kind, folder) = match kind {
             ObjectKind::Commit => ("commit", "commits"),
             ObjectKind::Tree => ("tree", "trees"),
@@ -105,7 +105,7 @@ pub(crate) struct CommitItem {
 }
 
 impl CommitItem {
-    pub(crate) fn of(urls: &Urls<'_>, commit: &Commit) -> Self {
+    pub(crate) fn of(urls: &Urls, commit: &Commit) -> Self {
         let sha = commit.oid.to_string();
         Self {
             node_id: format!("C_{sha}"),
@@ -136,11 +136,11 @@ fn message(commit: &Commit) -> String {
     }
 }
 
-fn tree_pointer(urls: &Urls<'_>, commit: &Commit) -> Pointer {
+fn tree_pointer(urls: &Urls, commit: &Commit) -> Pointer {
     Pointer { sha: commit.tree.to_string(), url: urls.api(&format!("/git/trees/{}", commit.tree)) }
 }
 
-fn parents(urls: &Urls<'_>, commit: &Commit, folder: &str) -> Vec<Parent> {
+fn parents(urls: &Urls, commit: &Commit, folder: &str) -> Vec<Parent> {
     let parent = |oid: &Oid| Parent {
         sha: oid.to_string(),
         url: urls.api(&format!("{folder}/{oid}")),
@@ -174,7 +174,7 @@ pub(crate) struct GitCommit {
 }
 
 impl GitCommit {
-    pub(crate) fn of(urls: &Urls<'_>, commit: &Commit) -> Self {
+    pub(crate) fn of(urls: &Urls, commit: &Commit) -> Self {
         let sha = commit.oid.to_string();
         Self {
             node_id: format!("C_{sha}"),
@@ -200,7 +200,7 @@ pub(crate) struct ShortBranch {
 }
 
 impl ShortBranch {
-    pub(crate) fn new(urls: &Urls<'_>, name: &[u8], tip: Oid) -> Self {
+    pub(crate) fn new(urls: &Urls, name: &[u8], tip: Oid) -> Self {
         Self { name: lossy(name), commit: commit_pointer(urls, tip), protected: false }
     }
 }
@@ -224,7 +224,7 @@ struct BranchLinks {
 }
 
 impl Branch {
-    pub(crate) fn new(urls: &Urls<'_>, name: &str, tip: &Commit) -> Self {
+    pub(crate) fn new(urls: &Urls, name: &str, tip: &Commit) -> Self {
         let encoded = in_path(name.as_bytes());
         let links = BranchLinks {
             own: urls.api(&format!("/branches/{encoded}")),
@@ -243,13 +243,13 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    pub(crate) fn new(urls: &Urls<'_>, name: &[u8], target: Oid) -> Self {
+    pub(crate) fn new(urls: &Urls, name: &[u8], target: Oid) -> Self {
         let name = lossy(name);
         Self { commit: commit_pointer(urls, target), node_id: format!("REF_refs/tags/{name}"), name }
     }
 }
 
-fn commit_pointer(urls: &Urls<'_>, oid: Oid) -> Pointer {
+fn commit_pointer(urls: &Urls, oid: Oid) -> Pointer {
     Pointer { sha: oid.to_string(), url: urls.api(&format!("/commits/{oid}")) }
 }
 
@@ -268,7 +268,7 @@ pub(crate) struct GitRef {
 }
 
 impl GitRef {
-    pub(crate) fn new(urls: &Urls<'_>, name: &[u8], kind: ObjectKind, oid: Oid) -> Self {
+    pub(crate) fn new(urls: &Urls, name: &[u8], kind: ObjectKind, oid: Oid) -> Self {
         let below = name.strip_prefix(b"refs/").unwrap_or(name);
         let url = urls.api(&format!("/git/refs/{}", in_path(below)));
         let name = lossy(name);
@@ -300,7 +300,7 @@ pub(crate) struct TreeItem {
 }
 
 impl TreeItem {
-    pub(crate) fn of(urls: &Urls<'_>, entry: &TreeEntry) -> Self {
+    pub(crate) fn of(urls: &Urls, entry: &TreeEntry) -> Self {
         let (kind, folder) = match entry.kind {
             EntryKind::Directory => ("tree", Some("trees")),
             EntryKind::Submodule => ("commit", None),
@@ -329,7 +329,7 @@ pub(crate) struct GitBlob {
 }
 
 impl GitBlob {
-    pub(crate) fn new(urls: &Urls<'_>, oid: Oid, size: u64, data: &[u8]) -> Self {
+    pub(crate) fn new(urls: &Urls, oid: Oid, size: u64, data: &[u8]) -> Self {
         Self {
             sha: oid.to_string(),
             node_id: format!("B_{oid}"),
@@ -355,7 +355,7 @@ pub(crate) struct GitTag {
 }
 
 impl GitTag {
-    pub(crate) fn of(urls: &Urls<'_>, tag: &TagObject) -> Self {
+    pub(crate) fn of(urls: &Urls, tag: &TagObject) -> Self {
         Self {
             node_id: format!("T_{}", tag.oid),
             tag: tag.name.to_string(),

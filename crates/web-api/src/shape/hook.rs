@@ -1,8 +1,9 @@
 //! Webhooks and what they sent.
 
-use super::{Urls, time};
+use super::{Hook, time};
 use crate::App;
 use abide_core::webhooks::DeliveryState;
+use abide_forge::github::HookHealth;
 use abide_forge::repos::Repo;
 use abide_forge::webhooks::show::Seen;
 use abide_forge::webhooks::{self, Delivery};
@@ -10,98 +11,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Stands for a secret, which is never shown.
-pub(crate) const HIDDEN: &str = "********";
-
-/// A webhook.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = Webhook)]
-pub(crate) struct Hook {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    id: i64,
-    name: &'static str,
-    active: bool,
-    events: Vec<&'static str>,
-    config: HookConfig,
-    created_at: String,
-    updated_at: String,
-    url: String,
-    test_url: String,
-    ping_url: String,
-    deliveries_url: String,
-    last_response: LastResponse,
-    /// Since when only probes are sent, because deliveries failed again and again.
-    suspended_at: Option<String>,
-    /// When the next probe is sent.
-    next_probe_at: Option<String>,
-    /// Deliveries that wait.
-    waiting: i64,
-}
-
-/// Where a webhook sends to, and how.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = WebhookConfig)]
-pub(crate) struct HookConfig {
-    url: String,
-    content_type: &'static str,
-    insecure_ssl: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<&'static str>,
-}
-
-/// Result of the latest delivery.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = WebhookLastResponse)]
-struct LastResponse {
-    code: Option<i64>,
-    status: &'static str,
-    message: Option<String>,
-}
-
-impl HookConfig {
-    pub(crate) fn of(hook: &webhooks::Hook) -> Self {
-        Self {
-            url: hook.url.clone(),
-            content_type: hook.content_type.as_str(),
-            insecure_ssl: "0",
-            secret: hook.secret.as_ref().map(|_| HIDDEN),
-        }
-    }
-}
-
-impl Hook {
-    pub(crate) fn of(app: &App, repo: &Repo, seen: &Seen) -> Self {
-        let (urls, hook) = (Urls::of(app, repo), &seen.hook);
-        let at = |tail: &str| urls.api(&format!("/hooks/{}{tail}", hook.id));
-        let latest = seen.latest.as_ref();
-        Self {
-            kind: "Repository",
-            id: hook.id.get(),
-            name: "web",
-            active: hook.active,
-            events: hook.events.words(),
-            config: HookConfig::of(hook),
-            created_at: time(hook.created_at),
-            updated_at: time(hook.updated_at),
-            url: at(""),
-            test_url: at("/tests"),
-            ping_url: at("/pings"),
-            deliveries_url: at("/deliveries"),
-            last_response: LastResponse {
-                code: latest.and_then(|delivery| delivery.status),
-                status: match latest.map(|delivery| delivery.state) {
-                    None => "unused",
-                    Some(DeliveryState::Ok) => "active",
-                    Some(_) => "failed",
-                },
-                message: latest.map(|delivery| delivery.error.clone().unwrap_or_else(|| "OK".into())),
-            },
-            suspended_at: hook.breaker.open_since.map(time),
-            next_probe_at: hook.breaker.open_since.and(hook.next_at.or(hook.probe_at)).map(time),
-            waiting: seen.waiting,
-        }
-    }
+/// A webhook with its latest delivery.
+pub(crate) fn hook(app: &App, repo: &Repo, seen: &Seen) -> Hook {
+    let health = HookHealth { latest: seen.latest.as_ref(), waiting: seen.waiting };
+    Hook::of(&app.forge, repo, &seen.hook, health)
 }
 
 /// Something that was sent to a webhook, or is going to be.

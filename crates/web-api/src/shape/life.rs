@@ -66,7 +66,7 @@ impl Transfer {
         let open = status == Status::Pending;
         let may = |answer| open && transfer::may(caller, offer, answer);
         let person = |id: UserId, name: &Option<Handle>| {
-            SimpleUser::new(app, id, name.as_ref().map(|name| name.as_str()), false)
+            SimpleUser::new(&app.forge, id, name.as_ref().map(|name| name.as_str()), false)
         };
         let to = person(row.recipient, &row.recipient_name);
         Self {
@@ -176,7 +176,7 @@ impl AuditEntry {
         Self {
             id: record.id,
             action: record.action.clone(),
-            actor: record.actor.map(|id| SimpleUser::new(app, id, name, false)),
+            actor: record.actor.map(|id| SimpleUser::new(&app.forge, id, name, false)),
             ip: record.ip.clone(),
             repository: repo.clone(),
             created_at: time(record.created_at),

@@ -27,76 +27,28 @@ pub(super) use event::{Consumer, Event, SetAside};
 pub(super) use git::{
     Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
 };
-pub(super) use hook::{HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
-pub(super) use issue::{
-    FoundIssues, Issue, IssueComment, IssueMatch, Label, Milestone, OwnIssue, TimelineEvent, person,
-};
+pub(super) use hook::{HookDelivery, HookDeliveryDetail, hook};
+pub(super) use issue::{FoundIssues, IssueMatch, OwnIssue, TimelineEvent};
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
 pub(super) use notification::{Notification, ThreadSubscription};
-pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
-pub(super) use user::{Counts, Email, Key, OwnUser, SimpleUser, User};
+pub(super) use repo::{Collaborator, Found, Match, Permission, TopicNames, legacy_permission, one, page};
+pub(super) use user::{Counts, Email, Key, OwnUser, User};
 
-use crate::App;
+pub(super) use abide_forge::github::{
+    HIDDEN, Hook, HookConfig, Issue, IssueComment, Label, Milestone, Permissions, Repository, SimpleUser, Urls,
+    in_path, time,
+};
+
 use abide_core::Timestamp;
 use abide_forge::browse::Signature;
-use abide_forge::repos::Repo;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-
-pub(super) fn time(at: Timestamp) -> String {
-    at.to_string()
-}
+use percent_encoding::utf8_percent_encode;
 
 /// When someone did something, in UTC.
 fn signed_at(signature: &Signature) -> String {
     time(Timestamp::from_micros(signature.time.saturating_mul(1_000_000)))
 }
 
-/// Bytes that are escaped in a path.
-const PATH: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
-
-/// A path or ref name in an address: slashes stay.
-pub(super) fn in_path(bytes: &[u8]) -> String {
-    percent_encoding::percent_encode(bytes, PATH).to_string()
-}
-
 /// A value in a query.
 pub(super) fn in_query(text: &str) -> String {
     utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
-/// Addresses of things in one repository.
-pub(super) struct Urls<'a> {
-    app: &'a App,
-    slug: String,
-}
-
-impl<'a> Urls<'a> {
-    pub(super) fn of(app: &'a App, repo: &Repo) -> Self {
-        Self { app, slug: repo.slug() }
-    }
-
-    /// Below the repository in the API.
-    pub(super) fn api(&self, tail: &str) -> String {
-        self.app.url(&format!("/api/v3/repos/{}{tail}", self.slug))
-    }
-
-    /// Below the repository's page.
-    pub(super) fn page(&self, tail: &str) -> String {
-        self.app.url(&format!("/{}{tail}", self.slug))
-    }
 }

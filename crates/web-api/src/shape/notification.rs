@@ -39,7 +39,7 @@ fn thread_url(app: &App, item: &Item, tail: &str) -> String {
 
 impl Notification {
     pub(crate) fn of(app: &App, item: &Item, repository: Repository) -> Self {
-        let urls = Urls::of(app, &item.repo);
+        let urls = Urls::of(&app.forge, &item.repo);
         let url = match item.issue {
             Some((number, _)) => urls.api(&format!("/issues/{number}")),
             None => match &item.event {

@@ -1,60 +1,10 @@
 //! People, their addresses and their keys.
 
-use super::time;
+use super::{SimpleUser, time};
 use crate::App;
-use abide_core::{Handle, UserId};
 use abide_forge::accounts::{self, SshKey, emails};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-/// A user as it stands inside other things.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct SimpleUser {
-    login: String,
-    id: i64,
-    node_id: String,
-    avatar_url: String,
-    gravatar_id: String,
-    url: String,
-    html_url: String,
-    repos_url: String,
-    starred_url: String,
-    followers_url: String,
-    following_url: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    site_admin: bool,
-}
-
-impl SimpleUser {
-    pub(crate) fn new(app: &App, id: UserId, name: Option<&str>, site_admin: bool) -> Self {
-        let login = name.map_or_else(|| Handle::ghost().to_string(), str::to_owned);
-        let api = |tail: &str| app.url(&format!("/api/v3/users/{login}{tail}"));
-        Self {
-            id: id.get(),
-            node_id: format!("U_{id}"),
-            avatar_url: String::new(),
-            gravatar_id: String::new(),
-            url: api(""),
-            html_url: app.url(&format!("/{login}")),
-            repos_url: api("/repos"),
-            starred_url: api("/starred{/owner}{/repo}"),
-            followers_url: api("/followers"),
-            following_url: api("/following{/other_user}"),
-            kind: "User",
-            site_admin,
-            login,
-        }
-    }
-
-    pub(super) fn login(&self) -> &str {
-        &self.login
-    }
-
-    pub(crate) fn of(app: &App, user: &accounts::User) -> Self {
-        Self::new(app, user.id, user.handle().as_ref().map(|handle| handle.as_str()), user.site_admin)
-    }
-}
 
 /// A user as everyone sees them.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -85,7 +35,7 @@ pub(crate) struct Counts {
 impl User {
     pub(crate) fn of(app: &App, user: &accounts::User, counts: Counts) -> Self {
         Self {
-            simple: SimpleUser::of(app, user),
+            simple: SimpleUser::of(&app.forge, user),
             name: user.display_name.clone(),
             company: None,
             blog: user.website.clone(),

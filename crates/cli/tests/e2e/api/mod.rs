@@ -9,6 +9,7 @@ mod contents;
 mod cors;
 mod discovery;
 mod events;
+mod golden;
 mod hidden;
 mod history;
 mod issue_search;

@@ -1,50 +1,51 @@
-//! Payloads of deliveries, in GitHub's shapes.
+//! Payloads of deliveries, in GitHub's shapes ([`crate::github`]).
 //!
-//! Everything is as the repository's administrators see it, at the moment in which an event is taken in: about a second
-//! after it happened. Texts that people wrote are those of the first try: a delivery that waits holds none. The API has the
-//! same names and values. `details.rs`: the parts by kind of event. `repository.rs`: repositories and people. `issue.rs`:
-//! issues. `nostr.rs`: threads that came by nostr. `push.rs`: pushes, whose commits are read from the repository before the
-//! first try.
+//! A payload shows its subject as the repository's administrators see it when the consumer reads the event, about a second
+//! after it happened. It is stored as a draft without texts that people wrote (`draft.rs`). Before its first attempt,
+//! [`complete`] reads the texts from the live rows and the commits of a push from the repository.
+//!
+//! `details.rs`: the parts of each kind of event. `issue.rs`, `nostr.rs`, `push.rs`: their content. `repository.rs`:
+//! repositories, also deleted ones. `sender.rs`: who caused an event.
 
 mod details;
+mod draft;
 mod issue;
 mod nostr;
 mod push;
 mod repository;
+mod sender;
 
 use super::Hook;
 use crate::emit::Who;
+use crate::github::{self, Repository};
 use crate::{Fault, Forge};
-use abide_core::event::{Body, Payload, Push, PushedRef};
+use abide_core::event::{Body, Payload, Push, PushedCommit, PushedRef};
 use abide_core::webhooks::{ContentType, HookEvent, Kind};
 use abide_core::{HookId, RefUpdate, RepoId, UserId};
-use abide_store::accounts::users;
 use abide_store::events::Numbered;
 use abide_store::repos::pushes;
 use abide_store::repos::{self, Repo};
 use abide_store::webhooks::deliveries::{self, Delivery, NewDelivery};
 use abide_store::{StoreError, Tx};
-use serde_json::{Map, Value as Json, json};
+use details::Details;
+use draft::{Draft, PushDraft};
+use sender::Sender;
+use serde::Serialize;
 
-/// Something to be sent.
+/// A draft, for any webhook that subscribes to its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     kind: Kind,
     action: Option<&'static str>,
-    payload: Json,
+    payload: String,
 }
 
 impl Message {
-    /// A draft: what people wrote is left out of it, and read from the live rows when it is sent first.
-    fn new(kind: Kind, action: Option<&'static str>, mut said: Json) -> Self {
-        if said["repository"].is_object() {
-            said["repository"]["description"] = Json::Null;
-        }
-        issue::blank(&mut said);
-        Self { kind, action, payload: said }
+    fn new(kind: Kind, action: Option<&'static str>, payload: &impl Serialize) -> Self {
+        Self { kind, action, payload: text(payload) }
     }
 
-    /// The same for one hook.
+    /// The row of the delivery to one webhook.
     pub(super) fn for_hook(&self, hook: HookId, guid: String, event: Option<(i64, i64)>) -> NewDelivery {
         NewDelivery {
             hook_id: hook,
@@ -53,47 +54,74 @@ impl Message {
             kind: self.kind,
             action: self.action.map(str::to_owned),
             redelivery_of: None,
-            payload: self.payload.to_string(),
+            payload: self.payload.clone(),
             content_type: None,
             draft: true,
         }
     }
 }
 
-/// The payload and content type of a delivery, from its first try on. The commits of a push are read from the repository. Texts are those of
-/// the live rows, so that what was removed or edited away while a delivery waited is not sent.
+/// Text of a payload, with sorted keys. Without the sorting, the order would depend on whether some dependency switches on
+/// `preserve_order` of serde_json, as one of the tests does.
+fn text(payload: &impl Serialize) -> String {
+    let mut json = serde_json::to_value(payload).expect("payloads have text keys and no failing fields");
+    json.sort_all_objects();
+    json.to_string()
+}
+
+/// Payload of an event without commits.
+#[derive(Debug, Serialize)]
+struct EventPayload {
+    action: Option<&'static str>,
+    #[serde(flatten)]
+    details: Details,
+    repository: Repository,
+    sender: Sender,
+}
+
+/// Payload of a ping.
+#[derive(Debug, Serialize)]
+struct PingPayload {
+    zen: &'static str,
+    hook_id: i64,
+    hook: github::Hook,
+    repository: Repository,
+    sender: Sender,
+}
+
+/// The final payload and content type of a delivery, for its first attempt. Texts come from the live rows, so a text that
+/// was edited or deleted while the delivery waited is not sent.
 pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) -> Result<(String, ContentType), Fault> {
-    let mut said: Json = serde_json::from_str(&delivery.payload).map_err(|error| Fault::Internal(error.to_string()))?;
     let mut conn = forge.store().read().await?;
     if let Some(first) = delivery.redelivery_of {
-        // Asked for while the first one waited, which was sent since.
+        // The redelivery was requested while the first delivery waited; that one was sent since.
         let first = deliveries::by_id(&mut conn, hook.id, first).await?;
         if let Some(first) = first.filter(|first| !first.draft) {
             return Ok((first.payload, first.content_type.unwrap_or(hook.content_type)));
         }
     }
     let repo = repos::by_id(&mut conn, hook.repo_id, None).await?;
-    if let Some(repo) = repo.as_ref().filter(|_| said["repository"].is_object()) {
-        said["repository"]["description"] = text(repo.description.clone());
-        if matches!(delivery.kind, Kind::Issues | Kind::IssueComment | Kind::PullRequest) {
-            issue::refresh(&mut conn, forge, repo, &mut said).await?;
-            nostr::refresh(&mut conn, &mut said).await?;
-        }
-    }
-    drop(conn);
     let payload = match delivery.kind {
-        Kind::Push => push::complete(forge, repo, said).await?,
-        _ => said.to_string(),
+        Kind::Push => {
+            drop(conn);
+            push::complete(forge, repo, PushDraft::parse(&delivery.payload)?).await
+        }
+        kind => {
+            let mut draft = Draft::parse(&delivery.payload)?;
+            if let (Some(repo), Some(shown)) = (&repo, &mut draft.repository) {
+                shown.describe(repo);
+                if matches!(kind, Kind::Issues | Kind::IssueComment | Kind::PullRequest) {
+                    issue::refresh(&mut conn, forge, repo, &mut draft).await?;
+                    nostr::refresh(&mut conn, &mut draft).await?;
+                }
+            }
+            text(&draft)
+        }
     };
     Ok((payload, hook.content_type))
 }
 
-/// An optional text, as GitHub gives it.
-fn text(text: String) -> Json {
-    if text.is_empty() { Json::Null } else { text.into() }
-}
-
-/// The messages of one webhook event. None, if their subject is gone.
+/// The messages of one webhook event; none if its subject is gone.
 pub(super) async fn of_event(
     tx: &mut Tx,
     forge: &Forge,
@@ -107,23 +135,21 @@ pub(super) async fn of_event(
     if let Payload::Push(push) = &body.payload {
         return pushed(tx, forge, event, push, &repo).await;
     }
-    let mut said = Map::new();
-    said.insert("action".into(), sent.action.into());
-    if !details::put(tx, forge, event, &body.payload, &repo, sent.kind, &mut said).await? {
+    let Some(details) = details::of(tx, forge, event, &body.payload, &repo, sent.kind).await? else {
         return Ok(Vec::new());
-    }
-    said.insert("repository".into(), repository::full(tx, forge, &repo).await?);
-    let sender = match body.payload.nostr() {
-        Some(addition) if event.actor.is_none() => nostr::signer(tx, forge, &addition.author).await?,
-        _ => someone(tx, forge, event.actor).await?,
     };
-    said.insert("sender".into(), sender);
-    Ok(vec![Message::new(sent.kind, sent.action, Json::Object(said))])
+    let repository = repository::draft(tx, forge, &repo).await?;
+    let sender = match body.payload.nostr() {
+        Some(addition) if event.actor.is_none() => Sender::signer(tx, forge, &addition.author).await?,
+        _ => Sender::of(tx, forge, event.actor).await?,
+    };
+    let payload = EventPayload { action: sent.action, details, repository, sender };
+    Ok(vec![Message::new(sent.kind, sent.action, &payload)])
 }
 
 /// One message for each ref that moved, up to a limit.
 async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, push: &Push, repo: &Repo) -> Result<Vec<Message>, Fault> {
-    // The row of the push has every ref; the event may have less.
+    // The row of the push has every ref; the event may have fewer.
     let mut updates = match push.push_id {
         Some(id) => pushes::updates(tx, id).await?,
         None => Vec::new(),
@@ -133,25 +159,26 @@ async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, push: &Push, repo:
     }
     let mut messages = Vec::new();
     for update in updates.iter().take(forge.settings().webhooks.refs_per_push) {
-        let mut message = self::push(tx, forge, event.actor, repo, update).await?;
-        push::remember(forge, repo, push, &mut message.payload);
-        messages.push(message);
+        let of_event = push.refs().iter().find(|pushed| pushed.name == update.name.as_str());
+        let commits = of_event.map(|pushed| &pushed.commits[..]).unwrap_or_default();
+        messages.push(self::push(tx, forge, event.actor, repo, update, commits).await?);
     }
     Ok(messages)
 }
 
-/// Payload of a push of one ref, without its commits.
+/// Draft of a push of one ref, with the commits that its event names.
 pub(super) async fn push(
     tx: &mut Tx,
     forge: &Forge,
     pusher: Option<UserId>,
     repo: &Repo,
     update: &RefUpdate,
+    commits: &[PushedCommit],
 ) -> Result<Message, StoreError> {
-    let sender = someone(tx, forge, pusher).await?;
-    let repository = repository::full(tx, forge, repo).await?;
-    let payload = push::draft(forge, repo, update, repository, sender);
-    Ok(Message::new(Kind::Push, None, payload))
+    let sender = Sender::of(tx, forge, pusher).await?;
+    let repository = repository::draft(tx, forge, repo).await?;
+    let payload = push::PushPayload::new(forge, repo, update, commits, repository, sender);
+    Ok(Message::new(Kind::Push, None, &payload))
 }
 
 /// Payload of a ping: the webhook itself.
@@ -162,49 +189,12 @@ pub(super) async fn ping(
     repo: &Repo,
     hook: &Hook,
 ) -> Result<Message, StoreError> {
-    let payload = json!({
-        "zen": "A repository is an identity with a life, not a path.",
-        "hook_id": hook.id.get(),
-        "hook": described(forge, repo, hook),
-        "repository": repository::full(tx, forge, repo).await?,
-        "sender": someone(tx, forge, who.user).await?,
-    });
-    Ok(Message::new(Kind::Ping, None, payload))
-}
-
-/// A hook as its receiver may see it.
-fn described(forge: &Forge, repo: &Repo, hook: &Hook) -> Json {
-    let at = format!("{}/api/v3/repos/{}/hooks/{}", forge.settings().public_url, repo.slug(), hook.id);
-    json!({
-        "type": "Repository",
-        "id": hook.id.get(),
-        "name": "web",
-        "active": hook.active,
-        "events": hook.events.words(),
-        "config": {
-            "url": hook.url,
-            "content_type": ContentType::as_str(hook.content_type),
-            "insecure_ssl": "0",
-            "secret": hook.secret.as_ref().map(|_| "********"),
-        },
-        "created_at": hook.created_at.to_string(),
-        "updated_at": hook.updated_at.to_string(),
-        "url": at,
-        "ping_url": format!("{at}/pings"),
-        "test_url": format!("{at}/tests"),
-        "deliveries_url": format!("{at}/deliveries"),
-    })
-}
-
-/// Who did something; nobody is the server itself.
-async fn someone(tx: &mut Tx, forge: &Forge, id: Option<UserId>) -> Result<Json, StoreError> {
-    let found = match id {
-        Some(id) => users::by_id(tx, id).await?,
-        None => None,
+    let payload = PingPayload {
+        zen: "A repository is an identity with a life, not a path.",
+        hook_id: hook.id.get(),
+        hook: github::Hook::in_ping(forge, repo, hook),
+        repository: repository::draft(tx, forge, repo).await?,
+        sender: Sender::of(tx, forge, who.user).await?,
     };
-    Ok(match (found, id) {
-        (Some(user), _) => repository::person(forge, user.id, user.handle().as_ref(), user.site_admin),
-        (None, Some(id)) => repository::person(forge, id, None, false),
-        (None, None) => repository::server(forge),
-    })
+    Ok(Message::new(Kind::Ping, None, &payload))
 }

@@ -1,52 +1,143 @@
-//! Threads that came by nostr, in the shapes of issues and pull requests. They have no number here: `number` is null, and
-//! `nostr` names the event.
+//! Issues, pull requests and comments that came by nostr. They have no number here: `number` is null, and `nostr` names the
+//! event.
 
-use super::repository::{Urls, person};
+use super::details::Details;
+use super::draft::{CommentDraft, Draft, IssueDraft};
+use super::sender::Sender;
 use crate::Forge;
+use crate::github::{SimpleUser, Urls, time};
 use crate::relay::readable;
 use crate::threads::emit;
+use abide_core::Timestamp;
 use abide_core::event::NostrAddition;
 use abide_nostr::git::{Issue, PrEvent, Status, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
-use abide_store::accounts::user_keys;
 use abide_store::repos::Repo;
 use abide_store::{Conn, StoreError, Tx, nostr};
-use serde_json::{Map, Value as Json, json};
+use serde::Serialize;
 
-type Said = Map<String, Json>;
+/// Issue or pull request of nostr. Title and text are filled in before the first attempt ([`refresh`]).
+#[derive(Debug, Serialize)]
+pub(super) struct Thread {
+    id: Option<i64>,
+    node_id: Option<String>,
+    number: Option<i64>,
+    url: String,
+    html_url: String,
+    state: &'static str,
+    draft: bool,
+    title: &'static str,
+    body: Option<String>,
+    user: Sender,
+    labels: Vec<LabelName>,
+    assignee: Option<SimpleUser>,
+    assignees: Vec<SimpleUser>,
+    milestone: Option<i64>,
+    locked: bool,
+    created_at: String,
+    updated_at: String,
+    nostr: EventName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pull_request: Option<Links>,
+}
 
-/// Puts a thread into a message. `false` if the thread is gone.
+/// A pull request, in its own events.
+#[derive(Debug, Serialize)]
+pub(super) struct PullRequest {
+    #[serde(flatten)]
+    thread: Thread,
+    merged: bool,
+    head: Head,
+    base: Base,
+}
+
+#[derive(Debug, Serialize)]
+struct LabelName {
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct EventName {
+    id: String,
+    kind: u16,
+    pubkey: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Links {
+    url: String,
+    html_url: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Head {
+    #[serde(rename = "ref")]
+    branch: Option<String>,
+    sha: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Base {
+    #[serde(rename = "ref")]
+    branch: String,
+}
+
+/// Comment of nostr, in the draft of a payload.
+#[derive(Debug, Serialize)]
+struct Comment {
+    id: Option<i64>,
+    node_id: Option<String>,
+    url: String,
+    html_url: String,
+    issue_url: String,
+    body: &'static str,
+    user: Sender,
+    created_at: String,
+    updated_at: String,
+    nostr: EventName,
+}
+
+/// Details with an issue or pull request; `None` if its first event is gone.
 pub(super) async fn thread(
     tx: &mut Tx,
     forge: &Forge,
     repo: &Repo,
     addition: &NostrAddition,
     is_merged: bool,
-    said: &mut Said,
-) -> Result<bool, StoreError> {
-    let Some((root, shape)) = root(tx, forge, repo, addition).await? else { return Ok(false) };
-    if root.kind.as_u16() == kinds::ISSUE {
-        said.insert("issue".into(), shape);
+) -> Result<Option<Details>, StoreError> {
+    let Some((root, thread)) = root(tx, forge, repo, addition).await? else { return Ok(None) };
+    Ok(Some(if root.kind.as_u16() == kinds::ISSUE {
+        Details { issue: Some(IssueDraft::of(&thread)), ..Details::default() }
     } else {
-        said.insert("number".into(), Json::Null);
-        said.insert("pull_request".into(), pull(repo, &root, shape, is_merged));
-    }
-    Ok(true)
+        let pull_request = PullRequest::of(repo, &root, thread, is_merged);
+        Details { number: Some(None), pull_request: Some(pull_request), ..Details::default() }
+    }))
 }
 
-/// Puts a comment on a thread into a message. `false` if the thread or the comment is gone.
+/// Details with a comment and its thread; `None` if one of them is gone.
 pub(super) async fn commented(
     tx: &mut Tx,
     forge: &Forge,
     repo: &Repo,
     addition: &NostrAddition,
-    said: &mut Said,
-) -> Result<bool, StoreError> {
-    let Some((root, shape)) = root(tx, forge, repo, addition).await? else { return Ok(false) };
-    let Some(comment) = load(tx, &addition.event).await? else { return Ok(false) };
-    said.insert("comment".into(), self::comment(tx, forge, repo, &root, &comment).await?);
-    said.insert("issue".into(), shape);
-    Ok(true)
+) -> Result<Option<Details>, StoreError> {
+    let Some((root, thread)) = root(tx, forge, repo, addition).await? else { return Ok(None) };
+    let Some(comment) = load(tx, &addition.event).await? else { return Ok(None) };
+    let url = thread_url(forge, repo, &root);
+    let comment = Comment {
+        id: None,
+        node_id: None,
+        html_url: format!("{url}#event-{}", comment.id.to_hex()),
+        issue_url: url.clone(),
+        url,
+        body: "",
+        user: author(tx, forge, &comment.pubkey).await?,
+        created_at: at(&comment),
+        updated_at: at(&comment),
+        nostr: named(&comment),
+    };
+    let (issue, comment) = (IssueDraft::of(&thread), CommentDraft::of(&comment));
+    Ok(Some(Details { issue: Some(issue), comment: Some(comment), ..Details::default() }))
 }
 
 /// The first event of a thread, and the thread in the shape of an issue.
@@ -55,28 +146,11 @@ async fn root(
     forge: &Forge,
     repo: &Repo,
     addition: &NostrAddition,
-) -> Result<Option<(Event, Json)>, StoreError> {
+) -> Result<Option<(Event, Thread)>, StoreError> {
     let Some(root) = load(tx, &addition.thread).await? else { return Ok(None) };
     let status = emit::status(tx, &forge.settings().grasp, repo, &root).await?;
-    let shape = shape(tx, forge, repo, &root, status).await?;
-    Ok(Some((root, shape)))
-}
-
-/// The signer: the account of a key, or the key itself.
-pub(super) async fn signer(tx: &mut Tx, forge: &Forge, npub: &str) -> Result<Json, StoreError> {
-    Ok(match user_keys::by_npub(tx, npub).await? {
-        Some(user) => person(forge, user.id, user.handle().as_ref(), user.site_admin),
-        None => json!({
-            "login": npub,
-            "id": null,
-            "node_id": null,
-            "avatar_url": "",
-            "gravatar_id": "",
-            "html_url": format!("{}/{npub}", forge.settings().public_url),
-            "type": "User",
-            "site_admin": false,
-        }),
-    })
+    let thread = Thread::of(tx, forge, repo, &root, status).await?;
+    Ok(Some((root, thread)))
 }
 
 async fn load(conn: &mut Conn, id: &str) -> Result<Option<Event>, StoreError> {
@@ -85,86 +159,87 @@ async fn load(conn: &mut Conn, id: &str) -> Result<Option<Event>, StoreError> {
     Ok(found.and_then(|found| readable(&found.json)))
 }
 
-async fn author(tx: &mut Tx, forge: &Forge, key: &PublicKey) -> Result<Json, StoreError> {
-    signer(tx, forge, &nip19::npub(key)).await
+async fn author(tx: &mut Tx, forge: &Forge, key: &PublicKey) -> Result<Sender, StoreError> {
+    Sender::signer(tx, forge, &nip19::npub(key)).await
 }
 
-fn named(event: &Event) -> Json {
-    json!({ "id": event.id.to_hex(), "kind": event.kind.as_u16(), "pubkey": event.pubkey.to_hex() })
+fn named(event: &Event) -> EventName {
+    EventName { id: event.id.to_hex(), kind: event.kind.as_u16(), pubkey: event.pubkey.to_hex() }
 }
 
 fn at(event: &Event) -> String {
     let micros = event.created_at.as_secs().saturating_mul(1_000_000);
-    abide_core::Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)).to_string()
+    time(Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)))
 }
 
-/// The fields that issues and pull requests share. Title and text are put in before the first try, see [`refresh`].
-async fn shape(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, status: Status) -> Result<Json, StoreError> {
-    let page = Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()));
-    let labels =
-        Issue::parse(root).map(|issue| issue.labels).or_else(|_| PrEvent::parse(root).map(|found| found.labels));
-    let labels: Vec<Json> = labels.unwrap_or_default().into_iter().map(|name| json!({ "name": name })).collect();
-    let mut shape = json!({
-        "id": null,
-        "node_id": null,
-        "number": null,
-        "url": page,
-        "html_url": page,
-        "state": if matches!(status, Status::Open | Status::Draft) { "open" } else { "closed" },
-        "draft": status == Status::Draft,
-        "title": "",
-        "body": null,
-        "user": author(tx, forge, &root.pubkey).await?,
-        "labels": labels,
-        "assignee": null,
-        "assignees": [],
-        "milestone": null,
-        "locked": false,
-        "created_at": at(root),
-        "updated_at": at(root),
-        "nostr": named(root),
-    });
-    if root.kind.as_u16() != kinds::ISSUE {
-        shape["pull_request"] = json!({ "url": page, "html_url": page });
+fn thread_url(forge: &Forge, repo: &Repo, root: &Event) -> String {
+    Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()))
+}
+
+impl Thread {
+    async fn of(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, status: Status) -> Result<Self, StoreError> {
+        let url = thread_url(forge, repo, root);
+        let labels =
+            Issue::parse(root).map(|issue| issue.labels).or_else(|_| PrEvent::parse(root).map(|found| found.labels));
+        let links = Links { url: url.clone(), html_url: url.clone() };
+        Ok(Self {
+            id: None,
+            node_id: None,
+            number: None,
+            html_url: url.clone(),
+            url,
+            state: if matches!(status, Status::Open | Status::Draft) { "open" } else { "closed" },
+            draft: status == Status::Draft,
+            title: "",
+            body: None,
+            user: author(tx, forge, &root.pubkey).await?,
+            labels: labels.unwrap_or_default().into_iter().map(|name| LabelName { name }).collect(),
+            assignee: None,
+            assignees: Vec::new(),
+            milestone: None,
+            locked: false,
+            created_at: at(root),
+            updated_at: at(root),
+            nostr: named(root),
+            pull_request: (root.kind.as_u16() != kinds::ISSUE).then_some(links),
+        })
     }
-    Ok(shape)
 }
 
-fn pull(repo: &Repo, root: &Event, mut shape: Json, is_merged: bool) -> Json {
-    let pr_event = PrEvent::parse(root).ok();
-    let commit = pr_event.as_ref().and_then(|found| found.commit).map(|commit| commit.to_string());
-    let branch = pr_event.and_then(|found| found.branch);
-    shape["merged"] = is_merged.into();
-    shape["head"] = json!({ "ref": branch, "sha": commit });
-    shape["base"] = json!({ "ref": repo.default_branch.as_str() });
-    shape
-}
-
-async fn comment(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, comment: &Event) -> Result<Json, StoreError> {
-    let page = Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()));
-    Ok(json!({
-        "id": null,
-        "node_id": null,
-        "url": page,
-        "html_url": format!("{page}#event-{}", comment.id.to_hex()),
-        "issue_url": page,
-        "body": "",
-        "user": author(tx, forge, &comment.pubkey).await?,
-        "created_at": at(comment),
-        "updated_at": at(comment),
-        "nostr": named(comment),
-    }))
-}
-
-/// Puts titles and texts into what is said of a thread, from the events as they are now; a deleted event says nothing.
-pub(super) async fn refresh(conn: &mut Conn, said: &mut Json) -> Result<(), StoreError> {
-    for part in ["issue", "pull_request", "comment"] {
-        let Some(id) = said[part]["nostr"]["id"].as_str() else { continue };
-        let Some(event) = load(conn, id).await? else { continue };
-        if part != "comment" {
-            said[part]["title"] = title(&event).into();
+impl PullRequest {
+    fn of(repo: &Repo, root: &Event, thread: Thread, is_merged: bool) -> Self {
+        let pr_event = PrEvent::parse(root).ok();
+        let sha = pr_event.as_ref().and_then(|found| found.commit).map(|commit| commit.to_string());
+        Self {
+            thread,
+            merged: is_merged,
+            head: Head { branch: pr_event.and_then(|found| found.branch), sha },
+            base: Base { branch: repo.default_branch.as_str().to_owned() },
         }
-        said[part]["body"] = event.content.into();
+    }
+}
+
+/// Fills in titles and texts from the stored events. Texts of a deleted event stay empty.
+pub(super) async fn refresh(conn: &mut Conn, draft: &mut Draft) -> Result<(), StoreError> {
+    if let Some(issue) = &mut draft.issue
+        && let Some(named) = &issue.nostr
+        && let Some(event) = load(conn, &named.id).await?
+    {
+        issue.title = title(&event).into();
+        issue.body = Some(event.content);
+    }
+    if let Some(pull_request) = &mut draft.pull_request
+        && let Some(named) = &pull_request.nostr
+        && let Some(event) = load(conn, &named.id).await?
+    {
+        pull_request.title = title(&event).into();
+        pull_request.body = Some(event.content);
+    }
+    if let Some(comment) = &mut draft.comment
+        && let Some(named) = &comment.nostr
+        && let Some(event) = load(conn, &named.id).await?
+    {
+        comment.body = event.content;
     }
     Ok(())
 }

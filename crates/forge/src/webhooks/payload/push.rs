@@ -4,14 +4,17 @@
 //! completed before its first try. Objects stay for as long as the repository does; of what is gone by then, the event's
 //! own words are sent.
 
-use super::repository::Urls;
-use crate::{Caller, Fault, Forge, browse};
-use abide_core::event::{Push, PushedCommit};
+use super::draft::{Commit, Person, PushDraft};
+use super::sender::Sender;
+use super::text;
+use crate::github::{Repository, Urls, time};
+use crate::{Caller, Forge, browse};
+use abide_core::event::{self, PushedCommit};
 use abide_core::{Oid, RefName, RefUpdate, Timestamp};
 use abide_git::read::diff::Change;
-use abide_git::read::{Commit, Diff, DiffLimits, ReadError, Reader, Signature};
+use abide_git::read::{self, Diff, DiffLimits, ReadError, Reader, Signature};
 use abide_store::repos::Repo;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -22,99 +25,127 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Tags of tags that are followed.
 const TAGS: usize = 5;
 
-/// Fields of the payload that need no look into the repository.
-pub(super) fn draft(forge: &Forge, repo: &Repo, update: &RefUpdate, repository: Json, sender: Json) -> Json {
-    let urls = Urls::of(forge, repo);
-    let compare = match (update.is_create(), update.is_delete()) {
-        (true, _) => urls.page(&format!("/commit/{}", update.new)),
-        (_, true) => urls.page(&format!("/commit/{}", update.old)),
-        _ => urls.page(&format!("/compare/{}...{}", update.old, update.new)),
-    };
-    let mut repository = repository;
-    repository["master_branch"] = repository["default_branch"].clone();
-    json!({
-        "ref": update.name.as_str(),
-        "before": update.old.to_string(),
-        "after": update.new.to_string(),
-        "base_ref": null,
-        "created": update.is_create(),
-        "deleted": update.is_delete(),
-        "forced": false,
-        "compare": compare,
-        "commits": [],
-        "head_commit": null,
-        "pusher": { "name": sender["login"], "email": null },
-        "repository": repository,
-        "sender": sender,
-    })
+/// Payload of a push of one ref.
+#[derive(Debug, Serialize)]
+pub(super) struct PushPayload {
+    #[serde(rename = "ref")]
+    name: String,
+    before: String,
+    after: String,
+    base_ref: Option<String>,
+    created: bool,
+    deleted: bool,
+    forced: bool,
+    compare: String,
+    commits: Vec<Commit>,
+    head_commit: Option<Commit>,
+    pusher: Pusher,
+    repository: PushRepository,
+    sender: Sender,
 }
 
-/// Puts the commits of the event into a draft, in case the repository has them no more at the first try.
-pub(super) fn remember(forge: &Forge, repo: &Repo, push: &Push, said: &mut Json) {
-    let Some(pushed) = push.refs().iter().find(|pushed| said["ref"] == pushed.name.as_str()) else { return };
-    if pushed.commits.is_empty() {
-        return;
+#[derive(Debug, Serialize)]
+struct Pusher {
+    name: String,
+    email: Option<String>,
+}
+
+/// GitHub repeats the default branch under its old name, in pushes only.
+#[derive(Debug, Serialize)]
+struct PushRepository {
+    #[serde(flatten)]
+    repository: Repository,
+    master_branch: String,
+}
+
+impl PushPayload {
+    /// The payload as far as it needs no objects. `commits` are those of the event, newest first.
+    pub(super) fn new(
+        forge: &Forge,
+        repo: &Repo,
+        update: &RefUpdate,
+        commits: &[PushedCommit],
+        repository: Repository,
+        sender: Sender,
+    ) -> Self {
+        let urls = Urls::of(forge, repo);
+        let compare = match (update.is_create(), update.is_delete()) {
+            (true, _) => urls.page(&format!("/commit/{}", update.new)),
+            (_, true) => urls.page(&format!("/commit/{}", update.old)),
+            _ => urls.page(&format!("/compare/{}...{}", update.old, update.new)),
+        };
+        let commits: Vec<_> = commits.iter().rev().map(|commit| remembered(&urls, commit)).collect();
+        Self {
+            name: update.name.as_str().to_owned(),
+            before: update.old.to_string(),
+            after: update.new.to_string(),
+            base_ref: None,
+            created: update.is_create(),
+            deleted: update.is_delete(),
+            forced: false,
+            compare,
+            head_commit: commits.last().cloned(),
+            commits,
+            pusher: Pusher { name: sender.login().to_owned(), email: None },
+            repository: PushRepository { master_branch: repository.default_branch().to_owned(), repository },
+            sender,
+        }
     }
-    let urls = Urls::of(forge, repo);
-    let mut commits: Vec<_> = pushed.commits.iter().map(|commit| remembered(&urls, commit)).collect();
-    said["head_commit"] = commits.first().cloned().unwrap_or_default();
-    commits.reverse();
-    said["commits"] = commits.into();
 }
 
-fn remembered(urls: &Urls, commit: &PushedCommit) -> Json {
-    json!({
-        "id": commit.id,
-        "tree_id": commit.tree,
-        "distinct": true,
-        "message": commit.message,
-        "timestamp": Timestamp::from_micros(commit.time.saturating_mul(1_000_000)).to_string(),
-        "url": urls.page(&format!("/commit/{}", commit.id)),
-        "author": commit.author,
-        "committer": commit.committer.as_ref().unwrap_or(&commit.author),
-        "added": [],
-        "removed": [],
-        "modified": [],
-    })
+fn remembered(urls: &Urls, commit: &PushedCommit) -> Commit {
+    let person = |person: &event::Person| Person { name: person.name.clone(), email: person.email.clone(), date: None };
+    Commit {
+        id: commit.id.clone(),
+        tree_id: commit.tree.clone(),
+        distinct: true,
+        message: commit.message.clone(),
+        timestamp: time(Timestamp::from_micros(commit.time.saturating_mul(1_000_000))),
+        url: urls.page(&format!("/commit/{}", commit.id)),
+        author: person(&commit.author),
+        committer: person(commit.committer.as_ref().unwrap_or(&commit.author)),
+        added: Vec::new(),
+        removed: Vec::new(),
+        modified: Vec::new(),
+    }
 }
 
-/// Completes the payload of a push with its commits, if its repository still exists.
-pub(super) async fn complete(forge: &Forge, repo: Option<Repo>, mut said: Json) -> Result<String, Fault> {
-    if let (Some(repo), Some(update)) = (repo, moved(&said)) {
+/// Final payload of a push: with its commits, if its repository still exists.
+pub(super) async fn complete(forge: &Forge, repo: Option<Repo>, mut draft: PushDraft) -> String {
+    if let (Some(repo), Some(shown)) = (&repo, &mut draft.repository) {
+        shown.describe(repo);
+    }
+    if let (Some(repo), Some(update)) = (repo, moved(&draft)) {
         // Commits that cannot be read are left out; the rest is sent.
         match timeout(PATIENCE, look(forge, repo, update)).await {
-            Ok(Ok(brought)) => brought.add_to(&mut said),
+            Ok(Ok(brought)) => brought.add_to(&mut draft),
             Ok(Err(error)) => tracing::warn!(error, "the commits of a push could not be read for a webhook"),
             Err(_) => tracing::warn!("reading the commits of a push for a webhook took too long"),
         }
     }
-    Ok(shrunk(said, forge.settings().webhooks.payload_bytes))
+    shrunk(draft, forge.settings().webhooks.payload_bytes)
 }
 
-fn moved(said: &Json) -> Option<RefUpdate> {
-    Some(RefUpdate {
-        name: said["ref"].as_str()?.parse().ok()?,
-        old: said["before"].as_str()?.parse().ok()?,
-        new: said["after"].as_str()?.parse().ok()?,
-    })
+fn moved(draft: &PushDraft) -> Option<RefUpdate> {
+    Some(RefUpdate { name: draft.name.parse().ok()?, old: draft.before.parse().ok()?, new: draft.after.parse().ok()? })
 }
 
 /// Commits of a push.
 struct Brought {
     forced: bool,
-    commits: Vec<Json>,
-    head: Option<Json>,
+    commits: Vec<Commit>,
+    head: Option<Commit>,
 }
 
 impl Brought {
-    fn add_to(self, said: &mut Json) {
-        said["forced"] = self.forced.into();
+    fn add_to(self, draft: &mut PushDraft) {
+        draft.forced = self.forced;
         // Commits that are gone stay as the event has them.
         if !self.commits.is_empty() {
-            said["commits"] = self.commits.into();
+            draft.commits = self.commits;
         }
-        if let Some(head) = self.head {
-            said["head_commit"] = head;
+        if self.head.is_some() {
+            draft.head_commit = self.head;
         }
     }
 }
@@ -128,7 +159,7 @@ async fn look(forge: &Forge, repo: Repo, update: RefUpdate) -> Result<Brought, S
     let browser = browse::of_repo(forge, &Caller::operator(), repo).await.map_err(|error| error.to_string())?;
     let tip = browser.refs().refs.iter().find(|found| found.name == default.as_str()).map(|found| found.oid);
     let limits = CommitLimits { commits: forge.settings().webhooks.commits, walk: forge.settings().browse.walk };
-    let read = browser.read_heavy(move |reader| read(reader, &urls, &update, &default, tip, limits)).await;
+    let read = browser.read_heavy(move |reader| commits_of(reader, &urls, &update, &default, tip, limits)).await;
     read.map_err(|error| error.to_string())
 }
 
@@ -138,7 +169,7 @@ struct CommitLimits {
     walk: usize,
 }
 
-fn read(
+fn commits_of(
     reader: &Reader,
     urls: &Urls,
     update: &RefUpdate,
@@ -163,7 +194,7 @@ fn read(
         true => reader.brought(base, head, limits.commits, limits.walk).unwrap_or_default(),
         false => Vec::new(),
     };
-    let shaped = |commit: &Commit| shape(reader, urls, commit);
+    let shaped = |commit: &read::Commit| shape(reader, urls, commit);
     let commits = brought.iter().rev().map(shaped).collect();
     let head = reader.commit(head).ok().as_ref().map(shaped);
     Ok(Brought { forced, commits, head })
@@ -181,26 +212,26 @@ fn peeled(reader: &Reader, oid: Oid) -> Option<Oid> {
     None
 }
 
-fn shape(reader: &Reader, urls: &Urls, commit: &Commit) -> Json {
-    // Only which files: nothing is compared.
+fn shape(reader: &Reader, urls: &Urls, commit: &read::Commit) -> Commit {
+    // Only the paths are needed, so the limits leave out contents and renames.
     let limits = DiffLimits { file_lines: 0, file_bytes: 0, total_bytes: 0, rename_pairs: 0, ..DiffLimits::default() };
     let files = reader.diff(commit.oid, &limits).unwrap_or_default();
-    json!({
-        "id": commit.oid.to_string(),
-        "tree_id": commit.tree.to_string(),
-        "distinct": true,
-        "message": message(commit),
-        "timestamp": at(&commit.committer),
-        "url": urls.page(&format!("/commit/{}", commit.oid)),
-        "author": signed(&commit.author),
-        "committer": signed(&commit.committer),
-        "added": paths(&files, |change| matches!(change, Change::Added(_))),
-        "removed": paths(&files, |change| matches!(change, Change::Deleted(_))),
-        "modified": paths(&files, |change| matches!(change, Change::Modified(..) | Change::Renamed(..))),
-    })
+    Commit {
+        id: commit.oid.to_string(),
+        tree_id: commit.tree.to_string(),
+        distinct: true,
+        message: message(commit),
+        timestamp: at(&commit.committer),
+        url: urls.page(&format!("/commit/{}", commit.oid)),
+        author: signed(&commit.author),
+        committer: signed(&commit.committer),
+        added: paths(&files, |change| matches!(change, Change::Added(_))),
+        removed: paths(&files, |change| matches!(change, Change::Deleted(_))),
+        modified: paths(&files, |change| matches!(change, Change::Modified(..) | Change::Renamed(..))),
+    }
 }
 
-fn message(commit: &Commit) -> String {
+fn message(commit: &read::Commit) -> String {
     let (subject, body) = (String::from_utf8_lossy(&commit.subject), String::from_utf8_lossy(&commit.body));
     let mut text = match body.trim_end() {
         "" => subject.into_owned(),
@@ -211,15 +242,15 @@ fn message(commit: &Commit) -> String {
 }
 
 fn at(signature: &Signature) -> String {
-    Timestamp::from_micros(signature.time.saturating_mul(1_000_000)).to_string()
+    time(Timestamp::from_micros(signature.time.saturating_mul(1_000_000)))
 }
 
-fn signed(signature: &Signature) -> Json {
-    json!({
-        "name": String::from_utf8_lossy(&signature.name),
-        "email": String::from_utf8_lossy(&signature.email),
-        "date": at(signature),
-    })
+fn signed(signature: &Signature) -> Person {
+    Person {
+        name: String::from_utf8_lossy(&signature.name).into_owned(),
+        email: String::from_utf8_lossy(&signature.email).into_owned(),
+        date: Some(at(signature)),
+    }
 }
 
 fn paths(diff: &Diff, wanted: fn(&Change) -> bool) -> Vec<String> {
@@ -227,27 +258,21 @@ fn paths(diff: &Diff, wanted: fn(&Change) -> bool) -> Vec<String> {
     diff.files.iter().filter(|file| wanted(&file.change)).map(|file| of(&file.change)).collect()
 }
 
-/// Leaves out lists of files, then commits, until it fits.
-fn shrunk(mut said: Json, room: usize) -> String {
-    let text = said.to_string();
-    if text.len() <= room {
-        return text;
+/// The payload in at most `room` bytes: first without the lists of files, then without commits.
+fn shrunk(mut draft: PushDraft, room: usize) -> String {
+    let whole = text(&draft);
+    if whole.len() <= room {
+        return whole;
     }
-    let bare = |commit: &mut Json| {
-        for list in ["added", "removed", "modified"] {
-            commit[list] = json!([]);
+    for commit in draft.commits.iter_mut().chain(&mut draft.head_commit) {
+        for list in [&mut commit.added, &mut commit.removed, &mut commit.modified] {
+            list.clear();
         }
-    };
-    if let Some(commits) = said["commits"].as_array_mut() {
-        commits.iter_mut().for_each(bare);
     }
-    if said["head_commit"].is_object() {
-        bare(&mut said["head_commit"]);
+    let without_files = text(&draft);
+    if without_files.len() <= room {
+        return without_files;
     }
-    let text = said.to_string();
-    if text.len() <= room {
-        return text;
-    }
-    said["commits"] = json!([]);
-    said.to_string()
+    draft.commits.clear();
+    text(&draft)
 }

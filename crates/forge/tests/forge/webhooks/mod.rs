@@ -1,5 +1,6 @@
 //! Webhooks, with a real receiver at the other end.
 
+mod golden;
 mod managing;
 mod payloads;
 mod receiver;
