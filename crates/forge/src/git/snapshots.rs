@@ -5,7 +5,7 @@
 
 use crate::blocking::blocking;
 use crate::{Fault, Forge};
-use abide_core::{RefName, RepoId};
+use abide_core::RepoId;
 use abide_git::{Head, Snapshot};
 use abide_macros::boxed;
 use abide_store::repos::{self, RefState, Repo};

@@ -20,7 +20,6 @@ use abide_store::Tx;
 use abide_store::accounts::users;
 use abide_store::issues::timeline::NewEntry;
 use abide_store::repos::{self, Repo};
-use serde_json::json;
 
 /// A push to the default branch.
 struct Pushed {
