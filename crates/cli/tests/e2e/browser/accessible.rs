@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 80] = [
+const INSIDE: [&str; 81] = [
     "/",
     "/?tab=repositories",
     "/explore/activity",
@@ -92,6 +92,7 @@ const INSIDE: [&str; 80] = [
     "/admin/jobs",
     "/admin/events",
     "/admin/purgatory",
+    "/admin/sync",
     "/admin/audit",
     "/api/docs",
 ];

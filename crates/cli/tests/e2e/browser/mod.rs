@@ -11,6 +11,7 @@ mod notify;
 mod pictures;
 mod walk;
 
+use crate::support::query;
 use crate::{signed, support};
 use abide_testkit::{Engine, GitClient, Key, Nostr, PASSWORD, Server};
 use driver::Browser;
@@ -96,6 +97,7 @@ fn by_nostr(server: &Server) -> Vec<(&'static str, String)> {
         let unknown = repo.len().to_string().repeat(64);
         git.ok(&dir, &["push", &format!("{}/{key}/{repo}.git", server.url()), &format!("HEAD:refs/nostr/{unknown}")]);
     }
+    looked_for(server, "waiting");
     let page = |tail: &str| format!("/{key}/my%20tool{tail}");
     vec![
         ("nostr-profile", format!("/{key}")),
@@ -109,7 +111,42 @@ fn by_nostr(server: &Server) -> Vec<(&'static str, String)> {
         ("nostr-waiting", format!("/{key}/waiting")),
         ("nostr-account", "/settings/nostr".to_owned()),
         ("admin-purgatory", "/admin/purgatory".to_owned()),
+        ("admin-sync", "/admin/sync".to_owned()),
     ]
+}
+
+/// A search for the git data of an identifier that has tried two servers, of which one rests.
+fn looked_for(server: &Server, identifier: &str) {
+    let now = i64::try_from(Key::now()).expect("a time of today") * 1_000_000;
+    let (past, soon, later) = (now - 40_000_000, now + 80_000_000, now + 40_000_000_000);
+    query(
+        server,
+        &format!(
+            "INSERT INTO sync_queue (identifier, next_attempt, attempts, created_at)
+                VALUES ('{identifier}', {soon}, 2, {past})"
+        ),
+    );
+    for (url, domain, outcome, detail) in [
+        ("https://git.example.org/x.git", "git.example.org:443", "absent", "it has none of the missing objects"),
+        ("https://gone.example.org/x.git", "gone.example.org:443", "unreachable", "the host has no public IP address"),
+    ] {
+        query(
+            server,
+            &format!(
+                "INSERT INTO sync_sources (queue_id, url, domain, tried_at, outcome, detail)
+                    SELECT id, '{url}', '{domain}', {past}, '{outcome}', '{detail}'
+                    FROM sync_queue WHERE identifier = '{identifier}'"
+            ),
+        );
+        let rests = if outcome == "absent" { "NULL".to_owned() } else { later.to_string() };
+        query(
+            server,
+            &format!(
+                "INSERT INTO sync_domains (domain, rests_from, rests_until, reason, failures, failed_at, succeeded_at, asked_at)
+                    VALUES ('{domain}', {past}, {rests}, 'the host has no public IP address', 1, {past}, {past}, {past})"
+            ),
+        );
+    }
 }
 
 /// Signs up and is logged in.
