@@ -5,7 +5,7 @@ use super::super::browser::location;
 use super::{Scene, comparable, force, settle};
 use crate::beside::Beside as _;
 use crate::support::query;
-use abide_testkit::{Engine, eventually};
+use abide_testkit::{Engine, eventually, http};
 use rstest::rstest;
 
 const TO_BOB: [(&str, &str); 2] = [("new_owner", "bob"), ("confirmation", "ann/tool")];
@@ -50,6 +50,9 @@ fn an_offer_in_the_inbox_leads_to_the_offer_and_is_read_once_it_is_answered(
     let offer = scene.offer();
     let told = "ann wants to transfer ann/tool to you";
     eventually(SOON, || bob.page("/notifications").contains(told));
+    let token = scene.server.add_token("bob", "notifications,repo:read");
+    let listed = http::get(scene.server.http_addr(), "/api/v3/notifications", Some(&token)).json();
+    assert_eq!(listed[0]["subject"]["title"], told, "the API has the same title");
     let html = bob.page("/notifications");
     let action = html.split("action=\"").find(|part| part.contains("/open\"")).and_then(|rest| rest.split('"').next());
     let action = action.expect("a form that opens it").to_owned();
