@@ -23,11 +23,11 @@ pub(super) async fn list(State(app): State<App>, Who(caller): Who, paged: Paged)
     Ok(paged.answer(&app, &items, total))
 }
 
-/// Under which name to restore it.
+/// Name of the restored repository.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = RestoreRequest)]
 pub(super) struct Restore {
-    /// The one that it had, if not given.
+    /// Default: the name before the deletion.
     name: Option<String>,
 }
 

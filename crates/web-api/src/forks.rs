@@ -28,11 +28,11 @@ pub(super) async fn list(
     Ok(paged.answer(&app, &shape::page(&app, &caller, &forks).await?, total))
 }
 
-/// How a fork is asked for.
+/// Options of a new fork.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ForkRequest)]
 pub(super) struct Create {
-    /// The source's name if not given.
+    /// Default: the name of the source.
     name: Option<String>,
     default_branch_only: Option<bool>,
 }

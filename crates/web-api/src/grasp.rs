@@ -12,7 +12,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Whether a repository is served; if not, which half is missing.
+/// Status of an announced repository: served, or waiting for missing parts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct GraspStatus {
     /// `waiting` or `served`.
@@ -21,19 +21,19 @@ pub(super) struct GraspStatus {
     identifier: String,
     html_url: String,
     clone_url: String,
-    /// The announcement that waits.
+    /// The waiting announcement.
     announcement: Option<String>,
     since: Option<String>,
     expires_at: Option<String>,
     /// Missing parts: `state` and `git`, or `git` alone; empty if the repository is served.
     missing: Vec<&'static str>,
     states: Vec<GraspState>,
-    /// Patches and pull requests of which one half is missing: the latest hundred.
+    /// Waiting patches and pull requests: the latest hundred.
     proposals: Vec<GraspProposal>,
     proposal_count: i64,
 }
 
-/// A signed state that waits for git data.
+/// A state event that waits for git data.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct GraspState {
     event: String,
@@ -48,11 +48,11 @@ pub(super) struct GraspState {
     missing: Vec<MissingObject>,
 }
 
-/// A patch or pull request that waits for its commit, or a commit that waits for the event that proposes it.
+/// A patch or pull request that waits for its commit, or a commit that waits for its event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct GraspProposal {
     event: String,
-    /// Unknown while the event is missing.
+    /// `null` while the event is missing.
     author: Option<String>,
     commit: String,
     /// `git` or `event`.
@@ -61,7 +61,7 @@ pub(super) struct GraspProposal {
     expires_at: String,
 }
 
-/// A branch or tag whose object is not here.
+/// A branch or tag whose object is missing.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct MissingObject {
     #[serde(rename = "ref")]

@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 
 type DeliveryPath = Segments<(String, String, String, String)>;
 
-/// Where a hook sends to, and how.
+/// Configuration of a webhook.
 #[derive(Default, Deserialize, ToSchema)]
 #[schema(as = WebhookConfigRequest)]
 pub(super) struct Config {
@@ -109,7 +109,7 @@ pub(super) async fn list(
     Ok(paged.answer(&app, &items, total))
 }
 
-/// A new hook.
+/// A new webhook.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewWebhook)]
 pub(super) struct Create {
@@ -150,7 +150,7 @@ pub(super) async fn show_one(
 #[derive(Deserialize, ToSchema)]
 #[schema(as = WebhookEdit)]
 pub(super) struct Edit {
-    /// As a whole: a secret that is not mentioned is removed.
+    /// Replaces the whole configuration: without `secret`, the secret is removed.
     config: Option<Config>,
     /// Replaces the subscribed events.
     events: Option<Vec<String>>,

@@ -176,7 +176,7 @@ fn names(labels: Vec<LabelRef>) -> Vec<String> {
     labels.into_iter().map(String::from).collect()
 }
 
-/// A new issue. Who may not sort issues has labels, assignees and milestone left out.
+/// A new issue. Labels, assignees and milestone of a caller without the triage role are ignored.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewIssue)]
 pub(super) struct Create {
@@ -381,7 +381,7 @@ pub(super) async fn remove_label(
     relabel(&app, &caller, (owner, name, at), Names::Remove(vec![label])).await
 }
 
-/// People by their names.
+/// User names of assignees.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = AssigneeNames)]
 pub(super) struct AssigneeNames {

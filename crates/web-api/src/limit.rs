@@ -59,13 +59,13 @@ impl Key {
     }
 }
 
-/// Where someone stands in this hour.
+/// A rate limit in the current hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Standing {
     limit: u64,
     used: u64,
     remaining: u64,
-    /// When the next hour begins, in seconds since 1970.
+    /// Start of the next hour in seconds since 1970.
     reset: i64,
     resource: &'static str,
     #[serde(skip)]

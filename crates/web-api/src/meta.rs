@@ -34,7 +34,7 @@ pub(super) async fn meta(State(app): State<App>) -> Json<Value> {
     }))
 }
 
-/// Where the caller stands.
+/// Rate limits of the caller.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Rates {
     resources: Resources,

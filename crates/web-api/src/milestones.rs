@@ -45,7 +45,7 @@ pub(super) struct Plan {
     description: Option<String>,
     /// `open` or `closed`.
     state: Option<String>,
-    /// `2026-01-31T12:00:00Z`, or null for no end.
+    /// `2026-01-31T12:00:00Z`, or null for no due date.
     #[serde(default, deserialize_with = "even_null")]
     due_on: Option<Option<String>>,
 }

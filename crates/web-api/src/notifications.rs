@@ -67,8 +67,7 @@ pub(super) async fn list_of_repo(
     page(&app, &caller, filter(&query, Some(repo.id))?, &paged).await
 }
 
-/// Until when everything is to be marked as read: now, unless `last_read_at` says otherwise. `read: false` is taken for
-/// nothing to do.
+/// Marks notifications up to `last_read_at` (default: now) as read. `read: false` changes nothing.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = MarkNotifications)]
 pub(super) struct Mark {
@@ -146,7 +145,7 @@ pub(super) async fn subscription(
     Ok(Json(ThreadSubscription::of(&app, &found(&app, &caller, &id).await?)))
 }
 
-/// Whether to hear of a thread: `ignored` mutes it.
+/// Subscription to a thread: `ignored` mutes it.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ThreadSubscriptionRequest)]
 pub(super) struct Subscribe {

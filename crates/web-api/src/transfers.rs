@@ -19,12 +19,12 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// To whom a repository is offered.
+/// Recipient of a transfer.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = TransferRequest)]
 pub(super) struct Offer {
     new_owner: String,
-    /// A repository keeps its name when it is handed over, so there is no other one to give.
+    /// The current name, if given: a transfer cannot rename the repository.
     new_name: Option<String>,
 }
 
