@@ -59,7 +59,7 @@ pub(super) async fn permission(
     }))
 }
 
-/// The role to give: `read`, `triage`, `write`, `maintain`, `admin`, or GitHub's older `pull` and `push`.
+/// The new role: `read`, `triage`, `write`, `maintain`, `admin`, or GitHub's older `pull` and `push`.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewRole)]
 pub(super) struct Set {

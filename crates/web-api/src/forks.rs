@@ -32,7 +32,7 @@ pub(super) async fn list(
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ForkRequest)]
 pub(super) struct Create {
-    /// The source's name if not given.
+    /// Default: the name of the source.
     name: Option<String>,
     default_branch_only: Option<bool>,
 }

@@ -13,7 +13,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Whether a repository is served; if not, which half is missing.
+/// Status of an announced repository: served, or waiting for missing parts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct GraspStatus {
     /// `waiting` or `served`.
@@ -76,7 +76,7 @@ impl From<Search> for GraspSearch {
     }
 }
 
-/// A signed state that waits for git data.
+/// A state event that waits for git data.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct GraspState {
     event: String,

@@ -24,7 +24,7 @@ pub(super) async fn list(State(app): State<App>, Who(caller): Who, paged: Paged)
     Ok(paged.answer(&app, &items, total))
 }
 
-/// A public key to add.
+/// A new SSH key.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewKey)]
 pub(super) struct Add {

@@ -9,7 +9,7 @@ use abide_store::webhooks::deliveries::Delivery;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Stands for a secret, which is never shown.
+/// Placeholder for a secret, which is never shown.
 pub const HIDDEN: &str = "********";
 
 /// A webhook.
@@ -33,21 +33,21 @@ pub struct Hook {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = LastResponse, required)]
     last_response: Option<LastResponse>,
-    /// Since when only probes are sent, because deliveries failed again and again.
+    /// Start of the suspension after repeated failures; a suspended webhook sends only probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     suspended_at: Option<Option<String>>,
-    /// When the next probe is sent.
+    /// Time of the next probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     next_probe_at: Option<Option<String>>,
-    /// Deliveries that wait.
+    /// Number of deliveries that wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = i64, required)]
     waiting: Option<i64>,
 }
 
-/// Where a webhook sends to, and how.
+/// Configuration of a webhook.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookConfig)]
 pub struct HookConfig {

@@ -7,7 +7,7 @@ use abide_store::repos::Repo;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// An issue with what belongs to it.
+/// An issue with its labels, assignees and milestone.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Issue {
     id: i64,

@@ -8,7 +8,7 @@ use abide_store::repos::Repo;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A repository as the caller sees it.
+/// A repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Repository {
     id: i64,
@@ -32,7 +32,7 @@ pub struct Repository {
     permissions: Option<Permissions>,
     topics: Vec<String>,
     has_issues: bool,
-    /// The repository it was forked from, where one repository is shown and the caller may read that one.
+    /// The repository that it was forked from, if the caller can read it; lists leave it out.
     // API only: the parent may be invisible to those who read a payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
@@ -48,7 +48,7 @@ pub struct Repository {
     not_offered: NotOffered,
 }
 
-/// Where its parts are.
+/// URLs of a repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct Addresses {
     html_url: String,
@@ -80,7 +80,7 @@ struct Addresses {
     permalink: String,
 }
 
-/// How many there are of what.
+/// Counters of a repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct Counts {
     stargazers_count: i64,
@@ -93,7 +93,7 @@ struct Counts {
     open_issues: i64,
 }
 
-/// Fields that GitHub's clients expect, for what a repository does not have here.
+/// Fields of GitHub for features that do not exist here. Clients expect them.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 struct NotOffered {
     homepage: Option<String>,

@@ -6,7 +6,7 @@ use abide_store::accounts::users;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A user as it stands inside other things.
+/// A user, as part of another object or in a list.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SimpleUser {
     login: String,

@@ -1,6 +1,6 @@
-//! Sending something by hand: a ping, the latest push once more, or what was sent before.
+//! Manual deliveries: a ping, the latest push again, or a redelivery.
 //!
-//! A request by hand does not wait for the next probe: a suspended webhook tries its oldest delivery at once.
+//! A manual request does not wait for the next probe: a suspended webhook attempts its oldest delivery at once.
 
 use super::payload::{self, Message};
 use super::{Hook, HookError, guid};
@@ -16,7 +16,6 @@ use abide_store::repos::pushes;
 use abide_store::webhooks::deliveries::{self, NewDelivery};
 use abide_store::{StoreError, Tx, webhooks};
 
-/// Requested delivery.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     Ping,
@@ -32,19 +31,19 @@ struct Unit {
     asked: Asked,
 }
 
-/// Pings a hook.
+/// Sends a ping.
 #[boxed]
 pub async fn ping(forge: &Forge, caller: &Caller, repo: &Repo, hook: &Hook) -> Result<(), HookError> {
     send(forge, caller, repo, hook, Asked::Ping).await.map(drop)
 }
 
-/// Sends the latest push once more, to a hook that wants pushes. `false` if there is nothing to send.
+/// Sends the latest push again, if the webhook subscribes to pushes. `false` if there is no push to send.
 #[boxed]
 pub async fn latest_push(forge: &Forge, caller: &Caller, repo: &Repo, hook: &Hook) -> Result<bool, HookError> {
     send(forge, caller, repo, hook, Asked::Push).await.map(|sent| sent.is_some())
 }
 
-/// Sends a delivery again, under the id that the receiver knows it by. Returns the new row.
+/// Sends a delivery again under the same GUID, so that the receiver can recognise it. Returns the new row.
 #[boxed]
 pub async fn redeliver(
     forge: &Forge,

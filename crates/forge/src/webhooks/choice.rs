@@ -11,10 +11,9 @@ use abide_store::webhooks::Choice;
 /// Change of the secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Secret {
-    /// It stays as it is.
     #[default]
     Keep,
-    /// Nothing is signed any more.
+    /// Deliveries are no longer signed.
     Remove,
     /// This one.
     Set(Redacted<String>),
@@ -27,15 +26,13 @@ pub struct Change {
     /// `json` or `form`.
     pub content_type: Option<String>,
     pub secret: Secret,
-    /// Whether to talk to whoever answers, without asking who they are. It is refused.
+    /// GitHub's switch to skip the verification of certificates. `true` is refused.
     pub insecure_ssl: bool,
-    /// Subscribed events.
     pub events: Option<Vec<String>>,
-    /// Whether it does.
     pub active: Option<bool>,
 }
 
-/// Checks what someone wants and puts it together with what is there.
+/// Validates a change and merges it into the current configuration.
 pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> Result<Choice, HookError> {
     if change.insecure_ssl {
         return Err(invalid("insecure_ssl", "is not supported: certificates are always verified"));
@@ -67,7 +64,7 @@ pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> R
     Ok(Choice { url, content_type, secret, events, active })
 }
 
-/// Where to send. What the guard would refuse in any case is refused at once; the rest is looked at with every try.
+/// A valid payload URL. The outbound gate checks literal addresses here, and resolved names at every attempt.
 fn address(forge: &Forge, typed: &str) -> Result<String, HookError> {
     let address: OutboundUrl = typed.trim().parse().map_err(|error| invalid("url", error))?;
     forge.gate().screen(&address).map_err(|error| invalid("url", format!("is not allowed: {error}")))?;
@@ -83,7 +80,7 @@ pub(super) fn host(url: &str) -> String {
     url.parse::<OutboundUrl>().map(|address| address.authority()).unwrap_or_default()
 }
 
-/// The settings of a webhook as the logs keep them: without the secret and the rest of the address.
+/// The configuration for audit log and events: without the secret, and with the host only instead of the URL.
 pub(super) fn logged(url: &str, events: &Kinds, active: bool) -> HookChoice {
     HookChoice { host: host(url), events: events.words().into_iter().map(str::to_owned).collect(), active }
 }

@@ -1,5 +1,5 @@
-//! Deliveries of events: each event becomes a row for every webhook that subscribes to it, in the transaction that moves the
-//! cursor past the event.
+//! Consumer of the event log: it writes one delivery for each webhook that subscribes to an event, in the transaction that
+//! moves the cursor past the event.
 
 use super::{guid, payload};
 use crate::consumer::{Consumer, read};
@@ -12,10 +12,11 @@ use abide_store::events::Numbered;
 use abide_store::webhooks::{self, deliveries};
 use futures_util::future::BoxFuture;
 
-/// Part numbers per webhook event, so that a part keeps its number whichever events the webhooks asked for.
+/// Part numbers reserved for each webhook event. The number of a delivery must not depend on the current subscriptions,
+/// because a repeated batch finds existing deliveries by it.
 const PARTS: i64 = 1_000_000;
 
-/// The consumer.
+/// Consumer `webhooks`.
 pub(crate) struct Webhooks;
 
 impl Consumer for Webhooks {
@@ -34,7 +35,7 @@ impl Consumer for Webhooks {
 
 async fn enqueue(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
     let body = read(event)?;
-    // The event's column loses the repository with its row; the payload keeps the id.
+    // Deleting a repository clears the event's column (`ON DELETE SET NULL`); the payload keeps the id.
     let Some(repo) = event.repo.or(body.repo.repo_id) else { return Ok(()) };
     let hooks = webhooks::listening(tx, repo, event.created_at).await?;
     for (index, sent) in (0..).zip(hook_events(body.payload.kind(), new_visibility(&body.payload))) {

@@ -1,4 +1,4 @@
-//! Adding a webhook. It is pinged at once, so that whoever added it sees whether anyone is there.
+//! Adding a webhook. A ping is queued at once; its result shows whether the receiver responds.
 
 use super::choice::{Change, choose, logged};
 use super::{Hook, HookError, ask};

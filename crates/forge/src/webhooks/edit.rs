@@ -1,4 +1,4 @@
-//! Changing a webhook. A receiver that failed before gets a fresh start.
+//! Changing a webhook. A change resets its failures and resumes a suspended webhook.
 
 use super::choice::{Change, choose, logged};
 use super::{Hook, HookError};

@@ -1,8 +1,8 @@
 //! Webhooks: deliveries of a repository's events to other servers.
 //!
-//! [`create`], [`edit`], [`remove`] and [`show`] are for those who administer one; [`ask`] sends something by hand.
-//! `consumer.rs` turns events into deliveries, rows that hold what will be sent; `payload/` writes it in GitHub's words;
-//! [`send`] hands deliveries over, one at a time for each hook, in order, until they arrive or are given up.
+//! [`create`], [`edit`], [`remove`] and [`show`] are for administrators of the repository; [`ask`] has manual deliveries.
+//! `consumer.rs` turns events into deliveries (rows with a payload); `payload/` writes payloads in GitHub's shapes;
+//! [`send`] sends deliveries, one at a time for each webhook, in order, until they arrive or have failed for good.
 
 pub mod ask;
 mod choice;
@@ -23,26 +23,21 @@ pub use abide_store::webhooks::deliveries::Delivery;
 pub use choice::{Change, Secret};
 pub(crate) use consumer::Webhooks;
 
-/// Why something about a webhook was not done.
+/// Refusal of an operation on webhooks.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// A field is invalid.
     #[error("{field} {rule}")]
-    Invalid {
-        /// Which field.
-        field: &'static str,
-        rule: String,
-    },
-    /// The repository has as many as it may.
+    Invalid { field: &'static str, rule: String },
+    /// The repository has `webhooks.per_repo` webhooks.
     #[error("a repository can have at most {0} webhooks; delete one first")]
     TooMany(i64),
-    /// It sends nothing at all.
+    /// An inactive webhook sends nothing, not even a ping.
     #[error("this webhook is inactive; activate it first")]
     Inactive,
-    /// There is no such thing in this repository.
+    /// The repository has no webhook or delivery with this id.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// The caller may not, or the machine failed.
+    /// The policy refused, or the server failed.
     #[error(transparent)]
     Access(#[from] Access),
 }
@@ -70,7 +65,7 @@ fn uuid(random: [u8; 16]) -> String {
     Builder::from_random_bytes(random).into_uuid().to_string()
 }
 
-/// Purpose under which secrets of webhooks are sealed.
+/// Purpose under which `sealed` encrypts the secrets of webhooks.
 const SECRET: &str = "webhook secrets";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Removing a webhook, with what it sent and what it has not sent yet.
+//! Removing a webhook with all of its deliveries, also those that wait.
 
 use super::HookError;
 use super::choice::host;

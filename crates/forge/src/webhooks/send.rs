@@ -1,8 +1,8 @@
-//! Handing deliveries over: one at a time for each hook, in order; many hooks side by side.
+//! The sender of deliveries: one at a time for each webhook, in order; several webhooks in parallel.
 //!
-//! A try is written before anything is sent, under a hold on the hook that no other node shares, and its end is written
-//! only by whoever still has the hold. So a delivery is never sent twice at once; and one whose sender died is sent again,
-//! under the same id, as soon as the hold ends.
+//! The sender claims a webhook with a hold (holder, expiry, fencing token), records the attempt, sends, and records the
+//! result only if it still has the hold. So no delivery is sent twice at the same time. If a sender dies, the delivery is
+//! sent again under the same GUID when the hold expires.
 
 use super::{SECRET, choice, payload};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
@@ -25,17 +25,16 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a hook is held without an end of its try: longer than any try can take, which is reading commits, waiting for
-/// a turn and the conversation (30 seconds each at most).
+/// Lifetime of a hold. An attempt is shorter: reading commits, waiting for a slot and the request take at most 30 seconds
+/// each.
 const HOLD: Duration = Duration::from_secs(120);
-/// User agent of deliveries.
 const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
-/// Bytes of an answer's headers that are kept.
+/// Bytes of response headers that are stored.
 const HEADERS: usize = 8 << 10;
 /// Escaped bytes of a form value. Spaces become `+` afterwards.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b' ');
 
-/// Sends due deliveries until stopped; deliveries under way are finished.
+/// Sends due deliveries until stopped, and then waits for running attempts.
 #[boxed]
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut under_way = JoinSet::new();
@@ -61,7 +60,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
     while under_way.join_next().await.is_some() {}
 }
 
-/// Sends what is due now, side by side, until nothing is. For commands and tests without a server.
+/// Sends all deliveries that are due now, for commands and tests without a running server.
 #[boxed]
 pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     let stop = CancellationToken::new();
@@ -76,7 +75,7 @@ pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     }
 }
 
-/// Looks without the write lock first, so that an idle server writes nothing.
+/// Claims a webhook with a due delivery. A read comes first, so that an idle server never takes the write lock.
 async fn claim(forge: &Forge) -> Result<Option<Claim>, Fault> {
     let now = forge.clock().now();
     if !webhooks::anything_to_do(&mut *forge.store().read().await?, now).await? {
@@ -89,7 +88,7 @@ async fn claim(forge: &Forge) -> Result<Option<Claim>, Fault> {
     claimed.await
 }
 
-/// Sends a hook's deliveries one after another, as long as they are due. After a while others get their turn.
+/// Sends the due deliveries of a webhook, up to `webhooks.in_a_row`; then other webhooks get the slot.
 async fn serve(forge: Forge, first: Claim, stop: CancellationToken) {
     let mut claim = first;
     for turn in 1.. {
@@ -109,7 +108,7 @@ async fn serve(forge: Forge, first: Claim, stop: CancellationToken) {
     }
 }
 
-/// Tries one delivery and writes its end; goes on with the next one if that is wanted and due.
+/// Attempts one delivery and records the result. With `go_on`, returns the claim on the next due delivery.
 async fn hand_over(forge: &Forge, claim: Claim, go_on: bool) -> Result<Option<Claim>, Fault> {
     failpoint::hit(failpoint::WEBHOOK_BEGUN);
     let claim = fixed(forge, claim).await?;
@@ -122,8 +121,8 @@ async fn hand_over(forge: &Forge, claim: Claim, go_on: bool) -> Result<Option<Cl
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await
 }
 
-/// A claimed delivery whose payload is final: what it still lacks is read and written down before anything is sent, so
-/// that a try after a crash sends the same bytes.
+/// Completes a draft and stores the final payload before it is sent, so that an attempt after a crash sends the same
+/// bytes.
 async fn fixed(forge: &Forge, mut claim: Claim) -> Result<Claim, Fault> {
     if !claim.delivery.draft {
         return Ok(claim);
@@ -142,12 +141,12 @@ async fn write_fixed(tx: &mut Tx, claim: &Claim) -> Result<(), Fault> {
     Ok(deliveries::fix(tx, claim.delivery.id, &claim.delivery.payload, content_type(claim)).await?)
 }
 
-/// The content type of a delivery: that of its first try, whatever the hook says by now.
+/// The content type of the first attempt, even if the webhook was changed since.
 fn content_type(claim: &Claim) -> ContentType {
     claim.delivery.content_type.unwrap_or(claim.hook.content_type)
 }
 
-/// Sends a delivery once; returns the request and its result.
+/// Sends a delivery once.
 async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
     let body = match content_type(claim) {
@@ -185,10 +184,10 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             tracing::info!(hook = %hook.id, %error, "a webhook delivery failed");
             tried.error = Some(error.public_message());
             if error.hides_the_host() {
-                // The time of a lookup distinguishes a name of the operator's network from a missing one.
+                // The duration of a lookup would reveal whether a name exists in the operator's network.
                 tried.duration = Duration::ZERO;
             }
-            // Also where the guard refuses: as many tries as for a name that cannot be looked up.
+            // A host that the gate refuses is retried like a name that cannot be resolved, so that both look the same.
             Answered::NotNow
         }
     };
@@ -205,7 +204,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
 fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
     tried.status = Some(answer.status.as_u16().into());
     tried.response_headers = Some(as_json(&answer.headers));
-    // PostgreSQL keeps no NUL in text.
+    // PostgreSQL refuses NUL in text.
     let mut text = String::from_utf8_lossy(&answer.body).replace('\0', "\u{fffd}");
     if answer.cut {
         text.push_str("\n… (truncated)");
@@ -252,7 +251,7 @@ fn signature(secret: &[u8], body: &[u8]) -> String {
     hex::encode(mac.finalize().into_bytes())
 }
 
-/// Headers as people read them, up to a size.
+/// Headers as a JSON object for the log of deliveries, up to [`HEADERS`] bytes.
 fn as_json(headers: &HeaderMap) -> String {
     let mut kept = Map::new();
     let mut size = 0;
@@ -267,7 +266,7 @@ fn as_json(headers: &HeaderMap) -> String {
     Json::Object(kept).to_string()
 }
 
-/// `x-github-event` as it is usually written.
+/// `X-GitHub-Event` for `x-github-event`: the library has lower-case names.
 fn shown(name: &HeaderName) -> String {
     let part = |part: &str| match part {
         "github" => "GitHub".to_owned(),

@@ -1,4 +1,4 @@
-//! Looking at webhooks and at what they sent. An id counts only in its own repository.
+//! Reading webhooks and their deliveries. An id is found only in its own repository.
 
 use super::HookError;
 use crate::open::judge;
@@ -10,18 +10,17 @@ use abide_store::repos::{Page, Repo};
 use abide_store::webhooks::deliveries::{self, Delivery};
 use abide_store::webhooks::{self, Hook};
 
-/// A hook with what its latest delivery brought and how many wait.
+/// A webhook with the state of its deliveries.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// The hook.
     pub hook: Hook,
-    /// The latest delivery that was tried, without what is long.
+    /// The latest delivery with an attempt, without payload and response.
     pub latest: Option<Delivery>,
-    /// How many wait.
+    /// Number of deliveries that wait.
     pub waiting: i64,
 }
 
-/// A page of the webhooks of a repository that the caller administers, and how many there are.
+/// A page of the webhooks of a repository that the caller administers, and their total number.
 #[boxed]
 pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo, page: Page) -> Result<(Vec<Seen>, i64), HookError> {
     judge(caller, Some(repo.clone()), Action::WebhookList)?;
@@ -37,7 +36,7 @@ pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo, page: Page) -> Re
     Ok((seen, total))
 }
 
-/// One webhook.
+/// A webhook of a repository that the caller administers.
 #[boxed]
 pub async fn hook(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<Seen, HookError> {
     judge(caller, Some(repo.clone()), Action::WebhookList)?;
@@ -49,7 +48,8 @@ pub async fn hook(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Resu
     Ok(Seen { hook, latest, waiting })
 }
 
-/// Deliveries of a hook that was looked up, the latest first, before one of them; without what is long.
+/// Deliveries of a webhook, newest first, older than `before`; without payloads and responses. The caller has opened the
+/// webhook with [`hook`].
 #[boxed]
 pub async fn deliveries(
     forge: &Forge,
@@ -60,7 +60,7 @@ pub async fn deliveries(
     Ok(deliveries::of_hook(&mut *forge.store().read().await?, hook.id, before, limit).await?)
 }
 
-/// One delivery of a hook that was looked up, with all there is.
+/// One delivery with payload and response. The caller has opened the webhook with [`hook`].
 #[boxed]
 pub async fn delivery(forge: &Forge, hook: &Hook, id: &str) -> Result<Delivery, HookError> {
     let id: DeliveryId = id.parse().map_err(|_| HookError::NotFound("delivery"))?;

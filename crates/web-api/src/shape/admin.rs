@@ -7,14 +7,14 @@ use abide_forge::jobs;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// An account, as a site admin sees it.
+/// An account with the fields that only site administrators see.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AdminUser {
     #[serde(flatten)]
     simple: SimpleUser,
     name: Option<String>,
     email: Option<String>,
-    /// How many repositories they own, private ones too.
+    /// Number of repositories that the account owns, private ones included.
     owned_repos: i64,
     created_at: String,
     updated_at: String,
@@ -35,14 +35,14 @@ impl AdminUser {
     }
 }
 
-/// Work that is done later. Its payload is not shown: a queued mail may hold a link that opens an account.
+/// A background job. Its payload is not shown, because a queued mail can contain a link that signs in.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Job {
     id: i64,
     kind: String,
     /// `waiting`, `running`, `done` or `failed`.
     state: String,
-    /// Smaller is more urgent.
+    /// Jobs with a smaller number run first.
     priority: i64,
     attempts: i64,
     max_attempts: i64,

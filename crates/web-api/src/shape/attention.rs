@@ -9,7 +9,7 @@ use abide_forge::repos::Repo;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Who stars a repository, and since when.
+/// A user who starred a repository.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stargazer {
     starred_at: String,
@@ -22,15 +22,15 @@ impl Stargazer {
     }
 }
 
-/// A star with its time.
+/// A starred repository with the time of the star.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Starred {
     pub starred_at: String,
     pub repo: Repository,
 }
 
-/// The caller's watch level of a repository. `level` is one of three words; `subscribed` and `ignored`
-/// are GitHub's.
+/// The caller's subscription to a repository. `level` is the exact watch level; `subscribed` and `ignored` are GitHub's
+/// fields for it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Subscription {
     subscribed: bool,

@@ -1,4 +1,4 @@
-//! Changes of a commit, or of a head against its base.
+//! Changes of a commit, and comparisons of two commits.
 
 use super::{CommitItem, Urls, in_path};
 use crate::patch;
@@ -7,7 +7,7 @@ use abide_forge::browse::{Change, Diff, FileChange};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// How many lines came and went.
+/// Number of added and deleted lines.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct Stats {
     total: usize,
@@ -21,7 +21,7 @@ impl From<&Diff> for Stats {
     }
 }
 
-/// A changed file. There is no patch of what is binary or too large.
+/// A changed file. `patch` is missing if the file is binary or the patch is too large.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ChangedFile {
     sha: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct ChangedFile {
 }
 
 impl ChangedFile {
-    /// The files of a difference, as they are in this commit.
+    /// The files of a diff, with URLs at this commit.
     pub(crate) fn all(urls: &Urls, commit: Oid, diff: &Diff) -> Vec<Self> {
         diff.files.iter().map(|file| Self::of(urls, commit, file)).collect()
     }
@@ -75,7 +75,7 @@ impl ChangedFile {
     }
 }
 
-/// Comparison of a head with a base.
+/// Comparison of two commits.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Comparison {
     pub url: String,
@@ -90,7 +90,7 @@ pub(crate) struct Comparison {
     pub ahead_by: usize,
     pub behind_by: usize,
     pub total_commits: usize,
-    /// The last of them, the oldest first.
+    /// The newest of them, oldest first.
     pub commits: Vec<CommitItem>,
     pub files: Vec<ChangedFile>,
 }

@@ -23,21 +23,21 @@ pub(crate) struct Content {
     pub download_url: Option<String>,
     #[serde(rename = "_links")]
     pub links: Links,
-    /// `base64`, or `none` for a file that is too large to be sent along.
+    /// `base64`; `none` for a file that is too large for this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Where a symbolic link leads.
+    /// Target of a symbolic link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The entries of a directory, where one was asked for as an object.
+    /// Entries of a directory, if it was requested with the media type `object`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
     pub entries: Option<Vec<Content>>,
 }
 
-/// The addresses of a content once more.
+/// URLs of the content.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Links {
     #[serde(rename = "self")]
@@ -47,7 +47,7 @@ pub(crate) struct Links {
 }
 
 impl Content {
-    /// The entry at a path in the API; `at` is the name that the request gave its commit.
+    /// `at` is the ref or commit of the request.
     pub(crate) fn of(urls: &Urls, at: &str, path: &[u8], entry: &TreeEntry) -> Self {
         let (kind, folder, page) = match entry.kind {
             EntryKind::Directory => ("dir", Some("trees"), "tree"),
@@ -78,7 +78,7 @@ impl Content {
         }
     }
 
-    /// The same with the bytes of a file; `None` if they are too many.
+    /// The same with the content of a file; `None` if it is too large.
     pub(crate) fn with_bytes(mut self, bytes: Option<&[u8]>) -> Self {
         self.encoding = Some(if bytes.is_some() { "base64" } else { "none" });
         self.content = Some(bytes.map(|bytes| STANDARD.encode(bytes)).unwrap_or_default());

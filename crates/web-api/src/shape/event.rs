@@ -1,4 +1,4 @@
-//! Events in GitHub's shapes, where GitHub has the thing; the rest as `RepositoryEvent` with what became of it.
+//! Events in GitHub's shapes. An event that GitHub does not have is a `RepositoryEvent` with its own action.
 
 use super::time;
 use crate::App;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
-/// Something that happened.
+/// An event in an activity feed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Event {
     id: String,
@@ -25,7 +25,7 @@ pub(crate) struct Event {
     created_at: String,
 }
 
-/// Who made something happen; nobody is the operator.
+/// User who caused an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct EventActor {
     id: i64,
@@ -36,7 +36,7 @@ pub(crate) struct EventActor {
     avatar_url: String,
 }
 
-/// Where something happened.
+/// Repository of an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct EventRepo {
     id: i64,
@@ -70,7 +70,7 @@ impl Event {
     }
 }
 
-/// Type and payload. Only the fields named here are sent: the stored event may have more than a reader may see.
+/// Type and payload. Only the fields named here are sent, because stored events have fields that readers may not see.
 fn body(app: &App, item: &Item) -> (&'static str, Json) {
     let changed = |action: &str| ("RepositoryEvent", json!({ "action": action }));
     let issue = |action: &str, thread: Json| ("IssuesEvent", json!({ "action": action, "issue": thread }));
@@ -143,7 +143,7 @@ fn body(app: &App, item: &Item) -> (&'static str, Json) {
     }
 }
 
-/// A thread that came by nostr has an event id instead of a number.
+/// A nostr thread has an event id instead of a number.
 fn nostr_thread(app: &App, item: &Item, addition: &NostrAddition) -> Json {
     let slug = item.repo.as_ref().map(FeedRepo::slug).unwrap_or_default();
     let page = app.url(&format!("/{slug}/nostr/{}", addition.thread));
@@ -163,8 +163,8 @@ fn local_issue(app: &App, item: &Item, issue: &IssueRef) -> Json {
     })
 }
 
-/// One ref that was created or deleted is GitHub's `CreateEvent` or `DeleteEvent`; everything else a `PushEvent` of the
-/// first ref, with all of them beside.
+/// The creation or deletion of a single ref is GitHub's `CreateEvent` or `DeleteEvent`. Every other push is a `PushEvent` of
+/// its first ref; `refs` lists all of them.
 fn pushed(app: &App, repo: Option<&FeedRepo>, push: &Push) -> (&'static str, Json) {
     let refs = push.refs();
     let typed = |name: &str| match (name.strip_prefix("refs/heads/"), name.strip_prefix("refs/tags/")) {
@@ -209,7 +209,7 @@ fn commits(app: &App, repo: Option<&FeedRepo>, pushed: &PushedRef) -> Vec<Json> 
     pushed.commits.iter().rev().map(commit).collect()
 }
 
-/// How far a consumer of the log of events has come.
+/// Progress of a consumer of the event log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Consumer {
     name: String,
@@ -239,7 +239,7 @@ impl Consumer {
     }
 }
 
-/// An event that a consumer could not take in.
+/// An event that a consumer skipped after repeated failures.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct SetAside {
     consumer: String,

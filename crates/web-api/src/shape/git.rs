@@ -9,14 +9,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// An object, and where it is.
+/// Id and URL of an object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Pointer {
     sha: String,
     url: String,
 }
 
-/// An object of some kind, and where it is.
+/// Type, id and URL of an object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Target {
     #[serde(rename = "type")]
@@ -37,7 +37,7 @@ impl Target {
     }
 }
 
-/// Who did something, and when.
+/// Author, committer or tagger.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Person {
     name: String,
@@ -51,7 +51,7 @@ impl From<&Signature> for Person {
     }
 }
 
-/// Whether a signature was checked. None is: nobody's keys are known here.
+/// Verification of a signature. Signatures of commits and tags are never verified here.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Verification {
     verified: bool,
@@ -68,7 +68,7 @@ impl Verification {
     }
 }
 
-/// A commit's own content.
+/// The commit object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommitContent {
     author: Person,
@@ -80,7 +80,7 @@ pub(crate) struct CommitContent {
     verification: Verification,
 }
 
-/// One of a commit's parents.
+/// Parent of a commit.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Parent {
     sha: String,
@@ -88,7 +88,8 @@ pub(crate) struct Parent {
     html_url: String,
 }
 
-/// A commit in a list. Its people are named in `commit`; accounts are not looked for behind their addresses.
+/// A commit. `commit` names its author and committer; `author` and `committer` are always null, because commits are not
+/// matched to accounts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CommitItem {
     sha: String,
@@ -149,7 +150,7 @@ fn parents(urls: &Urls, commit: &Commit, folder: &str) -> Vec<Parent> {
     commit.parents.iter().map(parent).collect()
 }
 
-/// A commit with what it changed.
+/// A commit with its changed files.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct FullCommit {
     #[serde(flatten)]
@@ -158,7 +159,7 @@ pub(crate) struct FullCommit {
     pub files: Vec<ChangedFile>,
 }
 
-/// A commit as an object.
+/// A git commit object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GitCommit {
     sha: String,
@@ -215,7 +216,7 @@ pub(crate) struct Branch {
     protected: bool,
 }
 
-/// Where a branch is shown.
+/// URLs of a branch.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct BranchLinks {
     #[serde(rename = "self")]
@@ -257,7 +258,7 @@ fn lossy(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// A ref by its whole name.
+/// A git ref.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GitRef {
     #[serde(rename = "ref")]
@@ -276,7 +277,7 @@ impl GitRef {
     }
 }
 
-/// A directory as an object.
+/// A git tree object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GitTree {
     pub sha: String,
@@ -285,7 +286,7 @@ pub(crate) struct GitTree {
     pub truncated: bool,
 }
 
-/// An entry of a directory.
+/// An entry of a git tree.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TreeItem {
     path: String,
@@ -317,7 +318,7 @@ impl TreeItem {
     }
 }
 
-/// The content of a file as an object.
+/// A git blob object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GitBlob {
     sha: String,
@@ -341,7 +342,7 @@ impl GitBlob {
     }
 }
 
-/// An annotated tag as an object.
+/// A git tag object.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct GitTag {
     node_id: String,

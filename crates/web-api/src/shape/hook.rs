@@ -1,4 +1,4 @@
-//! Webhooks and what they sent.
+//! Webhooks and their deliveries.
 
 use super::{Hook, time};
 use crate::App;
@@ -17,18 +17,18 @@ pub(crate) fn hook(app: &App, repo: &Repo, seen: &Seen) -> Hook {
     Hook::of(&app.forge, repo, &seen.hook, health)
 }
 
-/// Something that was sent to a webhook, or is going to be.
+/// A delivery of a webhook.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookDelivery)]
 pub(crate) struct HookDelivery {
     id: i64,
     guid: String,
-    /// When it was last tried; when it was queued, if it was not.
+    /// Time of the latest attempt; before the first attempt, the time when it was queued.
     delivered_at: String,
     redelivery: bool,
-    /// Seconds that the latest try took.
+    /// Duration of the latest attempt in seconds.
     duration: f64,
-    /// `OK`, `pending`, or what went wrong.
+    /// `OK`, `pending` or an error message.
     status: String,
     status_code: i64,
     event: &'static str,
@@ -67,7 +67,7 @@ impl HookDelivery {
     }
 }
 
-/// The same with what was sent and what was answered.
+/// A delivery with its request and response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookDeliveryDetail)]
 pub(crate) struct HookDeliveryDetail {
@@ -78,7 +78,7 @@ pub(crate) struct HookDeliveryDetail {
     response: DeliveryResponse,
 }
 
-/// The request.
+/// Request of a delivery.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookDeliveryRequest)]
 struct DeliveryRequest {
@@ -86,7 +86,7 @@ struct DeliveryRequest {
     payload: Value,
 }
 
-/// The response.
+/// Response to a delivery.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = WebhookDeliveryResponse)]
 struct DeliveryResponse {

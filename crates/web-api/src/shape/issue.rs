@@ -1,4 +1,4 @@
-//! Issues, and what belongs to them.
+//! Lists of issues, and their timeline.
 
 use super::{Issue, Repository, SimpleUser, Urls, time};
 use crate::App;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// An issue in a list of many repositories.
+/// An issue with its repository, in a list across repositories.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct OwnIssue {
     #[serde(flatten)]
@@ -22,12 +22,12 @@ pub(crate) struct OwnIssue {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct FoundIssues {
     pub total_count: i64,
-    /// Whether there was more to look at than a search looks through.
+    /// Whether the search stopped before it had looked through all issues.
     pub incomplete_results: bool,
     pub items: Vec<IssueMatch>,
 }
 
-/// An issue that a search found.
+/// An issue in the result of a search.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct IssueMatch {
     #[serde(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct IssueMatch {
     pub score: f64,
 }
 
-/// Something that happened to an issue.
+/// An event in the timeline of an issue.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TimelineEvent {
     id: i64,
@@ -45,7 +45,7 @@ pub(crate) struct TimelineEvent {
     created_at: String,
     commit_id: Option<String>,
     commit_url: Option<String>,
-    /// Text of a comment.
+    /// Text of the comment, if the event is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(crate) struct TimelineEvent {
     source: Option<Source>,
 }
 
-/// Where an issue is referred to.
+/// Source of a cross-reference.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = TimelineSource)]
 struct Source {
@@ -77,7 +77,7 @@ struct Source {
     issue: SourceIssue,
 }
 
-/// The issue that refers to another one.
+/// The issue with a cross-reference.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = TimelineIssue)]
 struct SourceIssue {

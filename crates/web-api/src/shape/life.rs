@@ -1,4 +1,4 @@
-//! Life cycle of a repository: offers, deletion, old names, and the log of it all.
+//! Lifecycle of a repository: transfers, deletion, old names, and the audit log.
 
 use super::{Repository, SimpleUser, time};
 use crate::App;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// An offer to hand a repository over.
+/// An offer to transfer a repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = RepositoryTransfer)]
 pub(crate) struct Transfer {
@@ -26,7 +26,7 @@ pub(crate) struct Transfer {
     repository: Offered,
     from: SimpleUser,
     to: SimpleUser,
-    /// Name of the repository if the offer is accepted; only while that is possible.
+    /// Full name of the repository after the transfer; `null` once the offer has ended.
     new_full_name: Option<String>,
     created_at: String,
     expires_at: String,
@@ -34,8 +34,8 @@ pub(crate) struct Transfer {
     permissions: Answers,
 }
 
-/// The offer, which both sides see while it is open even if they may not read the repository itself. Once it
-/// has ended, those who may not read it keep its number and the name that it was offered under.
+/// The offered repository. Both parties see it while the offer is pending, even without read access. After the end of the
+/// offer, a party without read access sees only its id and the name at the time of the offer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = OfferedRepository)]
 struct Offered {
@@ -50,7 +50,7 @@ struct Offered {
     pushed_at: Option<String>,
 }
 
-/// Which answers the caller can give now.
+/// Answers that the caller can give now.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = TransferAnswers)]
 struct Answers {
@@ -106,7 +106,7 @@ impl Offered {
     }
 }
 
-/// A deleted repository that its owner can restore for some time.
+/// A deleted repository. Its owner can restore it until `restore_until`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct DeletedRepository {
     #[serde(flatten)]
@@ -127,16 +127,16 @@ impl DeletedRepository {
     }
 }
 
-/// An old name that leads to a repository.
+/// A former name of a repository, which redirects to it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Redirect {
     id: i64,
-    /// The name of that time, behind what its owner of that time is called now.
+    /// The former name, after the current name of the owner at that time.
     full_name: String,
     name: String,
     url: String,
     created_at: String,
-    /// To the hour.
+    /// Time of the last use, accurate to one hour.
     last_used_at: Option<String>,
 }
 
@@ -154,15 +154,15 @@ impl Redirect {
     }
 }
 
-/// Something that was done to a repository.
+/// An entry of the audit log.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct AuditEntry {
     id: i64,
     action: String,
-    /// Nobody: the operator, or the server by its clock.
+    /// `null` for the operator and for background jobs.
     actor: Option<SimpleUser>,
     ip: Option<String>,
-    /// `owner/name` of what it was done to, if that is a repository that is still there.
+    /// `owner/name` of the repository, if it still exists.
     repository: Option<String>,
     created_at: String,
     /// Values before and after.

@@ -1,10 +1,10 @@
-//! Shapes of responses, with GitHub's field names.
+//! Shapes of responses, with GitHub's field names. The OpenAPI document is generated from these types.
 //!
-//! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
-//! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
-//! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
-//! `event.rs`: what happened, and who acts on it. `attention.rs`: stars, watches, follows. `hook.rs`: webhooks.
-//! `notification.rs`: notifications. `admin.rs`: site administration.
+//! Shapes that webhook payloads have too (repositories, users in them, issues, labels, milestones, comments, webhooks) are in
+//! [`abide_forge::github`]. `user.rs`: users and their keys. `repo.rs`: lists of repositories, collaborators. `git.rs`: refs,
+//! commits and objects. `change.rs`: diffs. `content.rs`: files. `issue.rs`: lists of issues, timelines. `life.rs`: transfers,
+//! deleted repositories, old names, audit log. `event.rs`: activity feeds and consumers. `attention.rs`: stars and
+//! subscriptions. `hook.rs`: deliveries. `notification.rs`: notifications. `admin.rs`: site administration.
 
 mod admin;
 mod attention;
@@ -43,12 +43,12 @@ use abide_core::Timestamp;
 use abide_forge::browse::Signature;
 use percent_encoding::utf8_percent_encode;
 
-/// When someone did something, in UTC.
+/// Time of an author, committer or tagger, in UTC.
 fn signed_at(signature: &Signature) -> String {
     time(Timestamp::from_micros(signature.time.saturating_mul(1_000_000)))
 }
 
-/// A value in a query.
+/// A value in the query of a URL.
 pub(super) fn in_query(text: &str) -> String {
     utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

@@ -7,8 +7,8 @@ use abide_nostr::kinds;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A thread in the caller's inbox. `reason` is GitHub's word where it has one: `subscribed` is watching the
-/// repository, and `lifecycle` stands for what happens to a repository of one's own.
+/// A thread in the caller's inbox. `reason` has GitHub's values (`subscribed`: the caller watches the repository) and
+/// `lifecycle`: a change to a repository of the caller, for example its transfer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Notification {
     id: String,
@@ -69,7 +69,7 @@ impl Notification {
     }
 }
 
-/// Whether the caller hears of a thread.
+/// The caller's subscription to a thread.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ThreadSubscription {
     subscribed: bool,

@@ -1,4 +1,4 @@
-//! Repositories, and who may do what with them.
+//! Repositories with the caller's permissions, and collaborators.
 
 use super::{Permissions, Repository, SimpleUser};
 use crate::App;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use utoipa::ToSchema;
 
-/// One repository, with what it was forked from.
+/// One repository, with its parent if it is a fork.
 pub(crate) async fn one(app: &App, caller: &Caller, repo: &Repo) -> Result<Repository, ApiError> {
     let parent = match repo.fork_of {
         Some(id) => readable(app, caller, id).await?,
@@ -39,7 +39,7 @@ async fn readable(app: &App, caller: &Caller, id: RepoId) -> Result<Option<Repo>
     }
 }
 
-/// Several repositories. What is not in their rows is loaded for all of them at once.
+/// Several repositories. Topics and counters are loaded with one statement for all of them.
 pub(crate) async fn page(app: &App, caller: &Caller, repos: &[Repo]) -> Result<Vec<Repository>, ApiError> {
     if repos.is_empty() {
         return Ok(Vec::new());
@@ -70,7 +70,7 @@ fn permissions(caller: &Caller, repo: &Repo) -> Permissions {
     }
 }
 
-/// Someone who works on a repository that is not theirs.
+/// A collaborator of a repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Collaborator {
     #[serde(flatten)]
@@ -90,7 +90,7 @@ impl Collaborator {
     }
 }
 
-/// Role of a user.
+/// Role of a user in a repository.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Permission {
     pub permission: &'static str,
@@ -98,7 +98,7 @@ pub(crate) struct Permission {
     pub user: SimpleUser,
 }
 
-/// GitHub's words for a role: `read`, `write` and `admin`, and the exact one beside it.
+/// GitHub's three legacy permissions for a role.
 pub(crate) fn legacy_permission(role: Option<Role>) -> &'static str {
     match role {
         None => "none",
@@ -114,7 +114,7 @@ pub(crate) struct TopicNames {
     pub names: Vec<String>,
 }
 
-/// Result of a search.
+/// Result of a search for repositories.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Found {
     pub total_count: i64,
@@ -122,7 +122,7 @@ pub(crate) struct Found {
     pub items: Vec<Match>,
 }
 
-/// A repository that a search found.
+/// A repository in the result of a search.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Match {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! People, their addresses and their keys.
+//! Users, their e-mail addresses and SSH keys.
 
 use super::{SimpleUser, time};
 use crate::App;
@@ -6,7 +6,7 @@ use abide_forge::accounts::{self, SshKey, emails};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A user as everyone sees them.
+/// The public profile of a user.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct User {
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct User {
     updated_at: String,
 }
 
-/// How many there are of what belongs to a user.
+/// Counters of a profile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     pub public_repos: i64,
@@ -55,7 +55,7 @@ fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A user as they see themselves.
+/// The authenticated user.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct OwnUser {
     #[serde(flatten)]
@@ -70,7 +70,7 @@ impl OwnUser {
     }
 }
 
-/// One of the caller's addresses.
+/// An e-mail address of the caller.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Email {
     email: String,
@@ -80,7 +80,7 @@ pub(crate) struct Email {
 }
 
 impl Email {
-    /// No address is shown to others.
+    /// No e-mail address is shown to others.
     pub(crate) fn of(email: &emails::Email) -> Self {
         Self {
             email: email.address.clone(),
@@ -91,7 +91,7 @@ impl Email {
     }
 }
 
-/// A public key.
+/// An SSH key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Key {
     id: i64,

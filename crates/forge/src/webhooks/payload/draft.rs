@@ -222,3 +222,23 @@ impl RepositoryDraft {
         self.description = Some(repo.description.clone()).filter(|text| !text.is_empty());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::text;
+    use super::*;
+
+    #[test]
+    fn a_draft_of_another_version_is_written_back_as_it_was_stored() {
+        for stored in [
+            r#"{"action":"opened","issue":{"body":null,"id":7,"labels":[{"id":3}],"later":[1],"milestone":null,"title":""},"repository":{"description":null,"former":{"a":null},"id":1},"sender":{"login":"ann"}}"#,
+            r#"{"action":"edited","changes":{"body":{},"title":{"at":5}},"comment":{"body":"","id":null,"nostr":{"id":"e","kind":1}},"later":true}"#,
+            r#"{"action":"opened","number":null,"pull_request":{"body":null,"labels":[{"name":"light"}],"nostr":{"id":"e"},"title":""}}"#,
+        ] {
+            assert_eq!(text(&Draft::parse(stored).unwrap()), stored);
+        }
+        let stored = r#"{"after":"b","before":"a","commits":[],"forced":false,"head_commit":null,"later":1,"ref":"refs/heads/main"}"#;
+        assert_eq!(text(&PushDraft::parse(stored).unwrap()), stored);
+        assert!(Draft::parse("[]").is_err());
+    }
+}

@@ -1,8 +1,7 @@
-//! Pushes: which ref moved, from where to where, and the commits that it brought.
+//! Pushes: the ref, its old and new commit, and the commits between them.
 //!
-//! A transaction has no time to read objects, so a delivery is queued with the event's facts about its commits and
-//! completed before its first try. Objects stay for as long as the repository does; of what is gone by then, the event's
-//! own words are sent.
+//! A transaction must be short, so the draft has the commits as the event names them. Before the first attempt, the commits
+//! are read from the repository. Commits that were pruned by then are sent as the event names them, without files.
 
 use super::draft::{Commit, Person, PushDraft};
 use super::sender::Sender;
@@ -18,11 +17,11 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Bytes of a commit's message that are sent.
+/// Limit of a commit message in bytes; the rest is cut.
 const MESSAGE: usize = 16 << 10;
-/// How long reading commits may take: whoever reads them holds the hook.
+/// Time limit for reading commits. The sender holds the webhook meanwhile (`send.rs`, `HOLD`).
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Tags of tags that are followed.
+/// Longest chain of tags that is followed to a commit.
 const TAGS: usize = 5;
 
 /// Payload of a push of one ref.
@@ -177,7 +176,7 @@ fn commits_of(
     tip: Option<Oid>,
     limits: CommitLimits,
 ) -> Result<Brought, ReadError> {
-    // A tag may stand for something that is no commit; then there are no commits to list.
+    // A tag can point to a tree or blob; such a push has no commits.
     let Some(head) = peeled(reader, update.new) else {
         return Ok(Brought { forced: !update.is_create(), commits: Vec::new(), head: None });
     };
@@ -186,11 +185,11 @@ fn commits_of(
     let base = match update.is_create() {
         false => Some(update.old),
         true if update.name == *default => None,
-        // A new branch brings what the default branch has not.
+        // Commits of a new branch are those that the default branch does not have.
         true => tip,
     };
     let brought = match is_branch {
-        // The commits before a rewrite may be gone. Then the payload has the new head alone.
+        // The old commit of a rewritten branch may be pruned. Then the payload has only the head commit.
         true => reader.brought(base, head, limits.commits, limits.walk).unwrap_or_default(),
         false => Vec::new(),
     };
@@ -200,7 +199,7 @@ fn commits_of(
     Ok(Brought { forced, commits, head })
 }
 
-/// The commit that something stands for: itself, or what a tag points to in the end.
+/// The commit of an object: itself, or the target of a tag.
 fn peeled(reader: &Reader, oid: Oid) -> Option<Oid> {
     let mut oid = oid;
     for _ in 0..TAGS {
