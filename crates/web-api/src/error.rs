@@ -1,6 +1,6 @@
 //! Errors, in the body that GitHub's clients read.
 //!
-//! A denial of something the caller may not know of is a 404 like any other. What is the machine's fault is logged in
+//! A denial of something the caller may not know of is a 404 like any other. Internal failures are logged in
 //! full and reported in short.
 
 use super::streams::Full;

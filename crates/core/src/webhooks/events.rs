@@ -172,7 +172,7 @@ impl Kinds {
         }
     }
 
-    /// Whether it is asked for. Whoever has a hook is pinged.
+    /// Whether the webhook asks for this kind. Every webhook gets pings.
     pub fn contain(&self, kind: Kind) -> bool {
         self.everything || kind == Kind::Ping || self.named.contains(&kind)
     }

@@ -76,7 +76,7 @@ pub(crate) struct Need {
     pub named_at: Timestamp,
 }
 
-/// What the waiting events of an identifier need: newest states first, then pull requests. Entries that have expired, and
+/// Needs of the waiting events of an identifier: newest states first, then pull requests. Entries that have expired, and
 /// events that no repository could follow, need nothing.
 pub(crate) async fn of(forge: &Forge, identifier: &str) -> Result<Vec<Need>, Fault> {
     let now = forge.clock().now();
@@ -109,7 +109,7 @@ async fn load(forge: &Forge, identifier: &str, key: PublicKey) -> Result<GraspCo
     GraspContext::load(&forge.settings().grasp, &mut conn, identifier, key).await
 }
 
-/// What a state lacks in a repository that it governs; the settling gives it to the others.
+/// Need of a state in a repository that it governs; the settling copies the objects to the others.
 async fn of_state(forge: &Forge, context: &GraspContext, said: &SignedState) -> Result<Option<Need>, Fault> {
     let state = &said.state;
     // An unreadable or SHA-256 id never arrives.

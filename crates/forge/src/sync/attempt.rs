@@ -46,7 +46,7 @@ impl Outcome {
         Self { word, detail: detail.into(), host: None, bytes: 0, fetched: None }
     }
 
-    /// What it means for the domain. Only failures of the host count: any announcement can name any path of a host, so an
+    /// Outcome for the domain. Only failures of the host count: any announcement can name any path of a host, so an
     /// answer about one path says nothing about the others.
     pub(super) fn of_domain(&self, rest: Duration) -> Ended {
         match &self.host {

@@ -117,7 +117,7 @@ pub(super) async fn address(forge: &Forge, ip: IpAddr) -> Result<bool, Fault> {
     Ok(over?.is_none())
 }
 
-/// Ends a request: tells the domain's row how it went, and charges the key for time and bytes.
+/// Ends a request: stores its outcome for the domain, and charges the key for time and bytes.
 pub(super) async fn end(forge: &Forge, turn: &Turn, payer: PublicKey, outcome: Option<&Outcome>) -> Result<(), Fault> {
     let settings = forge.settings().sync.clone();
     let ended = outcome.map_or(Ended::Answered, |outcome| outcome.of_domain(settings.domains.rest));
