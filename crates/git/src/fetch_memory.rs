@@ -75,9 +75,9 @@ impl FetchMemory {
         let objects = repo.join("objects");
         let needed = blocking(move || needed(&objects).map_err(GitError::io("look into", &objects))).await?;
         let most = if client.is_stranger() { self.strangers_most } else { self.most };
-        let memory = needed.saturating_mul(1 << doublings).min(most.max(SMALL));
-        if memory <= SMALL {
-            return Ok(FetchShare { memory: SMALL, _each: None, _permits: Vec::new() });
+        let memory = needed.max(SMALL).saturating_mul(1 << doublings).min(most.max(SMALL));
+        if memory == SMALL {
+            return Ok(FetchShare { memory, _each: None, _permits: Vec::new() });
         }
         let waiting = async {
             let stranger = client.is_stranger();
@@ -183,8 +183,7 @@ mod tests {
         );
         assert_eq!(take(at(2, None), &small).await.unwrap().memory, SMALL, "small ones do not wait");
         let middle = repo(150_000, false);
-        let second = take(at(2, None), &middle).await.unwrap();
-        drop((first, second));
+        drop((take(at(2, None), &middle).await.unwrap(), first));
         let account = take(at(1, Some(UserId::new(7))), &repo(3_000_000, false)).await.unwrap();
         assert_eq!(account.memory, SUM, "all of it for a single one of an account");
     }
@@ -198,8 +197,7 @@ mod tests {
         let share = || async { memory.take(at(1, None), covered.path(), SOON).await.unwrap().memory };
         assert_eq!(share().await, SMALL);
         memory.starved(covered.path());
-        let doubled = share().await;
-        assert!(doubled > SMALL && doubled < 2 * SMALL, "{doubled}");
+        assert_eq!(share().await, 2 * SMALL);
         (0..50).for_each(|_| memory.starved(covered.path()));
         assert_eq!(share().await, SUM / 2);
     }

@@ -73,7 +73,7 @@ async fn a_blame_over_a_large_past_has_the_memory_of_its_asker() {
     let server = Server::new().await;
     let bare = Bare::new();
     let text = format!("{}\n", "large ".repeat(100_000)).repeat(330);
-    assert!(text.len() > 192 << 20);
+    assert!(text.len() > 128 << 20);
     let commit = |content: &str, parent: &[&str]| {
         let args = ["-c", "core.looseCompression=1", "hash-object", "-w", "--stdin"];
         let blob = bare.with_input(&args, content.as_bytes());
