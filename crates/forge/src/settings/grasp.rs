@@ -17,7 +17,7 @@ abide_core::settings! {
     pub struct GraspSettings in "grasp" {
         /// Accept repositories over nostr (GRASP), governed by signed events.
         [Common] enabled: bool = "true", truth;
-        /// Who may announce new repositories over nostr: open, linked (keys of accounts with a user name) or off (only grasp.allow).
+        /// Who may announce new repositories over nostr: open, linked (keys of named accounts) or off (only grasp.allow).
         /// Empty: open if signup.mode is open, otherwise linked.
         [Common] announce: Option<Announce> = "", announce;
         /// Keys that may always announce repositories: comma-separated npub1… keys.

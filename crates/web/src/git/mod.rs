@@ -94,8 +94,6 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
         Ok(admission) => Ok(admission),
         // The role can be revoked after the advertisement, and git does not print the body of a 403 here.
         Err(Refusal::InAdvertisement(reason) | Refusal::Denied(reason)) => Err(reason),
-        // The same for a repository that was deleted since. One that the caller may not see gets the same answer.
-        Err(Refusal::NotFound) => Err(Access::NotFound.to_string()),
         Err(refusal) => return refusal.plain(),
     };
     let input = match body::reader(request, Service::ReceivePack) {

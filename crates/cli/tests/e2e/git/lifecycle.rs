@@ -311,21 +311,6 @@ fn a_repository_that_is_archived_while_someone_pushes_refuses_each_ref(
 }
 
 #[rstest]
-fn a_repository_that_is_deleted_while_someone_pushes_refuses_each_ref(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
-    let scene = Scene::new(Road::Http, engine);
-    let (work, _) = scene.pushed();
-    scene.git().commit_file(&work, "a", "two", "two");
-    let pushed = push_with_a_pause(scene.git(), &work, &["push", "origin", "main"], || {
-        scene.api(&scene.alice, "DELETE", "/repos/alice/demo", &json!({}));
-    });
-    let reported = stderr_of(&pushed);
-    assert!(!pushed.status.success());
-    assert!(reported.contains("[remote rejected] main -> main (repository not found)"), "{reported}");
-}
-
-#[rstest]
 fn a_role_that_is_lost_while_someone_pushes_refuses_each_ref(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
