@@ -61,6 +61,7 @@ pub const ALL: &[Migration] = &[
     migration!(26, "0026_delivery_type"),
     migration!(27, "0027_tag_cost"),
     migration!(28, "0028_sync"),
+    migration!(29, "0029_relays"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -123,6 +123,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("stars", crate::attention::stars::ALL),
         ("sync_domains", crate::sync::domains::ALL),
         ("sync_queue", crate::sync::queue::ALL),
+        ("sync_relays", crate::sync::relays::ALL),
         ("sync_sources", crate::sync::sources::ALL),
         ("throttles", crate::throttles::ALL),
         ("tokens", crate::accounts::tokens::ALL),

@@ -27,6 +27,7 @@ mod plans;
 mod purgatory;
 mod pushes;
 mod quotas;
+mod relays;
 mod repos;
 mod sequencer;
 mod statements;

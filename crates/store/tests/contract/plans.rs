@@ -170,6 +170,9 @@ const HOT: &[Hot] = &[
     hot("purgatory_proposals", "OF_REPO", BY_REPO, &["purgatory_proposal_repos_by_repo", "purgatory_proposals_pkey"]),
     hot("purgatory_proposals", "COUNT", BY_REPO, BY_REPO),
     hot("sync_queue", "PICK", &["sync_queue_due"], &["sync_queue_due"]),
+    hot("sync_relays", "PICK", &["sync_relays_due"], &["sync_relays_due"]),
+    hot("sync_relays", "SERVED", &["sync_relay_repos_by_url"], &["sync_relay_repos_by_url"]),
+    hot("sync_relays", "REFUSED", &["sync_refused_by_window"], &["sync_refused_by_window"]),
     hot("sync_domains", "MADE", &["sync_requests_by_domain"], &["sync_requests_by_domain"]),
     hot("sync_domains", "FIRST", &["sync_turns_in_order"], &["sync_turns_in_order"]),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
@@ -231,6 +234,14 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("reservations", "LOCK"),
     // Bounded by purgatory; counted for the metrics.
     ("sync_queue", "COUNTS"),
+    // A row per relay, counted for the metrics; and what nothing names any more, once a day.
+    ("sync_relays", "COUNTS"),
+    ("sync_relays", "PRUNE"),
+    ("sync_relays", "PRUNE_REPOS"),
+    // Bounded by their number; once for each minute.
+    ("sync_relays", "BOUND_REFUSED"),
+    // Repositories of the operator's relays: so many.
+    ("sync_relays", "ALL_SERVED"),
     ("purgatory", "ANNOUNCEMENT_PAGE"),
     ("purgatory", "STATE_PAGE"),
     ("purgatory_proposals", "PAGE"),
@@ -462,6 +473,9 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "sync_queue_due",
         "sync_queue_held",
         "sync_requests_running",
+        "sync_relays_due",
+        "sync_relays_held",
+        "sync_relays_bootstrap",
     ];
     /// A row per log, per cron entry, per consumer of events and per popular repository.
     const SMALL: &[&str] = &["on log_heads", "on schedules", "on event_consumers", "on trending"];

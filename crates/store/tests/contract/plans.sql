@@ -119,6 +119,15 @@ INSERT INTO sync_sources (queue_id, url, domain, tried_at, outcome, detail)
 INSERT INTO sync_domains (domain, asked_at) SELECT 'host-' || n, n FROM generate_series(1, 5000) n;
 INSERT INTO sync_requests (domain, made_at, ends_at)
     SELECT 'host-' || n % 2000, n, CASE n % 1000 WHEN 0 THEN n END FROM generate_series(1, 10000) n;
+INSERT INTO sync_relays (url, bootstrap, next_attempt, created_at, expires_at)
+    SELECT 'wss://relay-' || n, n % 2000 = 0, n, n, CASE n % 1000 WHEN 0 THEN n END FROM generate_series(1, 5000) n;
+INSERT INTO sync_relay_repos (identifier, pubkey, url, from_at)
+    SELECT identifier, pubkey, 'wss://relay-' || repo_id % 5000, 0 FROM nostr_repos;
+INSERT INTO sync_refused (url, event_id, created_at, class, at)
+    SELECT 'wss://relay-' || n % 50, sha256(convert_to('r' || n, 'UTF8')), n, CASE n % 10 WHEN 0 THEN 'restricted' ELSE 'invalid' END, n
+    FROM generate_series(1, 20000) n;
+INSERT INTO sync_replicas (identifier, pubkey, url, state_id, state_at, seen_at)
+    SELECT identifier, pubkey, 'wss://relay', pubkey, 0, repo_id FROM nostr_repos;
 INSERT INTO sync_turns (domain, queue_id, since) SELECT 'host-' || id % 700, id, id FROM sync_queue;
 INSERT INTO barred_keys (npub, created_at) SELECT 'npub1' || n, n FROM generate_series(1, 5000) n;
 INSERT INTO nostr_proofs (id, until) SELECT sha256(convert_to('p' || n, 'UTF8')), n FROM generate_series(1, 20000) n;
