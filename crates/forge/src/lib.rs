@@ -24,7 +24,7 @@
 //! 3. [`jobs`], `consumer`, [`feeds`], [`attention`], `circle` (the maintainers of a signed repository); [`mail`], [`git`],
 //!    [`ready`]
 //! 4. [`browse`]; [`issues`], [`threads`]; [`grasp`], [`webhooks`]
-//! 5. [`repos`], [`admit`], [`sync`]; [`accounts`], [`notify`], [`doctor`]
+//! 5. [`repos`], [`admit`], then [`sync`]; [`accounts`], [`notify`], [`doctor`]
 //! 6. `work` (the handler of each kind of job), [`consumers`] (their list)
 //! 7. `compose` (makes the forge with the state of every module), [`start`]
 //!

@@ -7,7 +7,7 @@ use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_macros::boxed;
 use abide_store::nostr::reservations;
-use abide_store::sync::{domains, queue};
+use abide_store::sync::{domains, queue, relays};
 use abide_store::{StoreError, jobs, leases, webhooks};
 
 /// Number of repairs.
@@ -37,6 +37,7 @@ pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
                 reservations::expire_of(tx, prefix, me).await?;
                 queue::expire_of(tx, prefix, me).await?;
                 domains::expire_of(tx, prefix, me).await?;
+                relays::expire_of(tx, prefix, me).await?;
                 jobs::reap(tx).await?;
                 Ok(())
             })

@@ -72,6 +72,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     background.spawn(jobs::runner::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::schedule::run(forge.clone(), quiet.clone()));
     background.spawn(sync::run(forge.clone(), quiet.clone()));
+    background.spawn(sync::follow::run(forge.clone(), quiet.clone()));
     let mut roads = JoinSet::new();
     roads.spawn(serve_http(forge.clone(), &config, http, stop.clone())?);
     roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));

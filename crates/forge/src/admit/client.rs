@@ -10,6 +10,7 @@ use crate::relay::memory::{self, Held};
 use crate::relay::reading::{self, Asked, Found};
 use crate::relay::{Relay, TooMany, is_suspended};
 use crate::{Fault, Forge};
+use abide_core::sync::attempts::Origin;
 use abide_nostr::git::Service;
 use abide_nostr::grasp::{Answer, Prefix, Refusal, signer};
 use abide_nostr::session::QueryId;
@@ -222,8 +223,13 @@ impl Client {
             let _ = self.answer_to.send((event.id, Answer::Refused(refusal)));
             return;
         }
-        let submission =
-            Submission { event: Arc::from(event), from: self.ip, lane: self.number, answer: self.answer_to.clone() };
+        let submission = Submission {
+            event: Arc::from(event),
+            from: self.ip,
+            origin: Origin::Published,
+            lane: self.number,
+            answer: self.answer_to.clone(),
+        };
         Admissions::of(&self.forge).submit(submission).await;
     }
 

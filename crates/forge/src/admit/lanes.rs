@@ -133,7 +133,7 @@ fn too_many(full: Full) -> Answer {
 async fn walk(shared: Arc<Shared>, connection: u64) {
     while let Some(Waiting { pending, parsed, _counted }) = shared.next(connection) {
         let event = Arc::clone(pending.event());
-        let (id, from) = (event.id, pending.submission.from);
+        let (id, from, origin) = (event.id, pending.submission.from, pending.submission.origin);
         let whose = Client::signer(from, None, event.pubkey.to_bytes());
         if shared.stops.load(Ordering::Relaxed) {
             pending.answer(stopping());
@@ -146,7 +146,7 @@ async fn walk(shared: Arc<Shared>, connection: u64) {
         // In a task of its own: a panic takes one event down, not the queue.
         let admitting = {
             let forge = shared.forge.clone();
-            tokio::spawn(async move { grasp::admit(&forge, &event, parsed, from).await })
+            tokio::spawn(async move { grasp::admit(&forge, &event, parsed, (from, origin)).await })
         };
         let answer = match admitting.await {
             Ok(Ok(answer)) => answer,

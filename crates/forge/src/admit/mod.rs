@@ -15,6 +15,7 @@ mod screen;
 use crate::relay::tail;
 use crate::{Forge, RelaySettings, disk};
 use abide_core::admission::Network;
+use abide_core::sync::attempts::Origin;
 use abide_macros::boxed;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::{Event, EventId};
@@ -27,10 +28,12 @@ use tokio_util::sync::CancellationToken;
 
 pub use client::{Client, Ended, Frames};
 
-/// A published event.
+/// An event that is to be admitted.
 pub(crate) struct Submission {
     pub event: Arc<Event>,
+    /// Address of the publisher; `None` for an event of another relay.
     pub from: Option<IpAddr>,
+    pub origin: Origin,
     /// Events of one lane keep their order.
     pub lane: u64,
     pub answer: mpsc::UnboundedSender<(EventId, Answer)>,

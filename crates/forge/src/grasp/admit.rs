@@ -5,6 +5,7 @@ use super::{announce, deletion, pr_event, state};
 use crate::relay::deleted::{self, is_deleted};
 use crate::relay::signer;
 use crate::{Fault, Forge};
+use abide_core::sync::attempts::Origin;
 use abide_nostr::event::to_json;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal, signer};
 use abide_nostr::{Event, EventId};
@@ -12,7 +13,16 @@ use abide_store::nostr::{self, purgatory};
 use std::net::IpAddr;
 
 /// Decides about an announcement, a state, a PR event or a deletion, and stores the decision.
-pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Option<IpAddr>) -> Result<Answer, Fault> {
+pub(crate) async fn admit(
+    forge: &Forge,
+    event: &Event,
+    parsed: Parsed,
+    (from, origin): (Option<IpAddr>, Origin),
+) -> Result<Answer, Fault> {
+    if origin == Origin::Synced && expired(forge, &event.id).await? {
+        let reason = "this event expired in purgatory; its author may publish it here again";
+        return Ok(Answer::Refused(Refusal::new(Prefix::Blocked, reason)));
+    }
     if !forge.settings().grasp.enabled && needs_git_data(&parsed) {
         let reason = "this server does not accept repositories over nostr";
         return Ok(Answer::Refused(Refusal::new(Prefix::Restricted, reason)));
@@ -21,7 +31,7 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
     if let Err(refusal) = signer::admit(signer) {
         return Ok(Answer::Refused(refusal));
     }
-    let allowance = Allowance::load(forge, signer, event.pubkey, from).await?;
+    let allowance = Allowance::load(forge, signer, event.pubkey, (from, origin)).await?;
     if matches!(parsed, Parsed::State(_) | Parsed::PrEvent(_))
         && is_deleted(&mut *forge.store().read().await?, event).await?
     {
@@ -84,6 +94,12 @@ pub(crate) async fn kept(forge: &Forge, id: &EventId) -> Result<Option<Answer>, 
         return Ok(Some(Answer::Stored));
     }
     Ok(waits(forge, id).await?.then_some(Answer::Waiting))
+}
+
+/// Whether an event waited in purgatory for nothing, not long ago.
+async fn expired(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
+    let until = purgatory::remembered(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    Ok(until.is_some_and(|until| until > forge.clock().now()))
 }
 
 /// Whether an event waits in purgatory.

@@ -21,13 +21,21 @@ use abide_nostr::grasp::announcement::{
 };
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{Event, EventId, Rank, kinds, nip19};
+use abide_outbound::RelayUrl;
 use abide_store::nostr::events::deleted;
 use abide_store::nostr::{self, purgatory};
 use abide_store::repos::{self, Repo, purges};
+use abide_store::sync::relays;
 use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Relays of one announcement that are followed.
+const RELAYS: usize = 8;
+
+/// Bytes of the URL of a relay that is followed.
+const RELAY_BYTES: usize = 512;
 
 /// Coordinate of a key's announcement, as deletions record it.
 pub(super) fn target(event: &Event, identifier: &str) -> String {
@@ -58,7 +66,9 @@ pub(super) async fn admit(
             from,
             settings: forge.settings().grasp.clone(),
             grace: forge.settings().lifecycle.grace,
-            delay: forge.settings().sync.delay(Origin::Published),
+            delay: forge.settings().sync.delay(allowance.origin),
+            relays: other_relays(&announcement, service(forge).as_ref()),
+            ask_after: forge.settings().sync.delays.of(Origin::Published),
         };
         match forge.store().write(unit, |tx, unit| Box::pin(write_and_settle(tx, unit))).await {
             Ok(done) => break done,
@@ -109,6 +119,19 @@ pub(super) fn service(forge: &Forge) -> Option<Service> {
     Service::parse(&forge.settings().public_url).ok()
 }
 
+/// Relays that an announcement names, without this server: the first few, each once, in their normal spelling.
+fn other_relays(announcement: &Announcement, ours: Option<&Service>) -> Vec<String> {
+    let mut urls: Vec<String> = Vec::new();
+    for relay in announcement.relays.iter().filter(|relay| Service::of_relay(relay).as_ref() != ours) {
+        let Ok(url) = relay.parse::<RelayUrl>() else { continue };
+        let url = url.to_string();
+        if urls.len() < RELAYS && url.len() <= RELAY_BYTES && !urls.contains(&url) {
+            urls.push(url);
+        }
+    }
+    urls
+}
+
 /// Whether the author maintains somebody else's repository of this identifier.
 fn maintains(context: &GraspContext, event: &Event) -> Maintains {
     let mut found = Maintains::Nothing;
@@ -134,6 +157,9 @@ struct Unit {
     grace: Duration,
     /// Delay before git data is fetched from its clone URLs; `None` if nothing is fetched.
     delay: Option<Duration>,
+    /// Other relays that it names, and the time after which they are asked for its states while it waits.
+    relays: Vec<String>,
+    ask_after: Duration,
 }
 
 struct Done {
@@ -189,6 +215,9 @@ async fn write_and_settle(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
         let owner = unit.event.pubkey.to_bytes();
         let identifier = unit.announcement.identifier.as_str();
         settle::enqueue_named(tx, &owner, identifier).await?;
+        let now = tx.now();
+        let from_at = if done.answer == Answer::Stored { now } else { now.plus(unit.ask_after) };
+        relays::name(tx, &owner, identifier, &unit.relays, from_at).await?;
         // States may wait that an earlier announcement left, or that lack the URLs which this one names.
         if !purgatory::states(tx, identifier, 1, i64::MAX).await?.is_empty() {
             notice(tx, identifier, unit.delay).await?;

@@ -10,7 +10,6 @@ use crate::relay::{Relay, readable, to_record};
 use crate::{Fault, Forge, GraspSettings, threads};
 use abide_core::Oid;
 use abide_core::admission::Network;
-use abide_core::sync::attempts::Origin;
 use abide_git::Client;
 use abide_nostr::git::{ObjectId, PrEvent};
 use abide_nostr::grasp::event::{Commit, PrVerdict, distance, own_steps, pr_event as judge};
@@ -275,7 +274,7 @@ async fn wait(
         settings: forge.settings().grasp.clone(),
         allowance: arrival.allowance.clone(),
         incomplete: incomplete.map(str::to_owned),
-        delay: forge.settings().sync.delay(Origin::Published),
+        delay: forge.settings().sync.delay(arrival.allowance.origin),
     };
     match forge.store().write(unit, |tx, unit| Box::pin(write_wait(tx, unit))).await {
         Ok(Wrote::Raced) => Ok(Tried::Raced),

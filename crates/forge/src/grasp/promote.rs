@@ -22,6 +22,7 @@ use abide_store::nostr::{self, purgatory};
 use abide_store::repos::pushes::{self, Intent, Outcome};
 use abide_store::repos::redirects;
 use abide_store::repos::{self, Content, NewRepo, Repo};
+use abide_store::sync::relays;
 use abide_store::{StoreError, Tx};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -70,6 +71,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     let content = Content { fork_of: None, pushed_at: Some(tx.now()) };
     repos::insert_filled(tx, *id, &new, content).await?;
     nostr::repos::insert(tx, *id, &entry.pubkey, &entry.identifier).await?;
+    relays::promoted(tx, &entry.pubkey, &entry.identifier).await?;
     redirects::take(tx, owner, &name, *id, Some(owner).into()).await?;
     nostr::events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");

@@ -6,6 +6,7 @@ use crate::blocking::blocking;
 use crate::throttle::owns_too_many;
 use crate::{Fault, Forge, disk};
 use abide_core::admission::Network;
+use abide_core::sync::attempts::Origin;
 use abide_core::{RepoId, Timestamp};
 use abide_git::maintain::disk_usage;
 use abide_nostr::grasp::quota::{self, Quotas, Refs, Room, Usage};
@@ -159,6 +160,8 @@ pub(crate) fn usage(key: quotas::Usage, today: Today) -> Usage {
 pub(crate) struct Allowance {
     pub signer: Signer,
     pub key: PublicKey,
+    /// How the event came here.
+    pub origin: Origin,
     network: Option<String>,
     /// `None` for accounts.
     limits: Option<QuotaLimits>,
@@ -171,16 +174,17 @@ impl Allowance {
         forge: &Forge,
         signer: Signer,
         key: PublicKey,
-        from: Option<IpAddr>,
+        (from, origin): (Option<IpAddr>, Origin),
     ) -> Result<Self, Fault> {
         let limits = if signer.is_stranger() { Some(QuotaLimits::load(forge).await?) } else { None };
         let repos_per_user = forge.settings().repos.per_user;
-        Ok(Self { signer, key, network: network(from), limits, repos_per_user })
+        Ok(Self { signer, key, origin, network: network(from), limits, repos_per_user })
     }
 
     /// The allowance of an event that was judged before.
     pub(super) fn unlimited(key: PublicKey) -> Self {
-        Self { signer: Signer::Account, key, network: None, limits: None, repos_per_user: i64::MAX }
+        let origin = Origin::Published;
+        Self { signer: Signer::Account, key, origin, network: None, limits: None, repos_per_user: i64::MAX }
     }
 
     /// Usage of a stranger's key and network, locked until the unit ends.

@@ -9,7 +9,6 @@ use super::signed::serve_state;
 use super::{Halt, ensure_room, entry, notice, refusal, stop};
 use crate::relay::Relay;
 use crate::{Fault, Forge};
-use abide_core::sync::attempts::Origin;
 use abide_git::Client;
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::state::{Facts, Ruled, Verdict, judge};
@@ -173,7 +172,7 @@ async fn wait(
     Sender { from, allowance, due, .. }: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
-    let delay = forge.settings().sync.delay(Origin::Published);
+    let delay = forge.settings().sync.delay(allowance.origin);
     let input = (event.clone(), identifier.to_owned(), (from, due, delay), extend, settings, allowance.clone());
     let written = forge
         .store()

@@ -153,6 +153,12 @@ async fn items(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, at_most: usiz
     Ok(Found::Items(items, held))
 }
 
+/// Times and ids of our newest events that match a filter, as many as its limit.
+pub(crate) async fn ours(forge: &Forge, filter: &Filter) -> Result<Vec<(u64, EventId)>, Fault> {
+    let item = |position: EventPosition| (position.created_at.unsigned_abs(), EventId::from_byte_array(position.id));
+    Ok(positions(forge, None, to_query(filter)).await?.into_iter().map(item).collect())
+}
+
 fn now(forge: &Forge) -> i64 {
     forge.clock().now().micros().div_euclid(1_000_000)
 }

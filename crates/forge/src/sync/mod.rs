@@ -7,9 +7,12 @@
 //! * `remote.rs`: a clone URL over the outbound gate. `throttle.rs`: requests, turns and rest of domains, and the budget
 //!   of the key that names a URL. [`status`]: for pages and the operator.
 //!
+//! [`follow`]: other relays, whose events are admitted like published ones.
+//!
 //! When something is tried is a rule of `abide_core::sync`.
 
 mod attempt;
+pub mod follow;
 mod remote;
 pub mod status;
 mod task;

@@ -4,12 +4,13 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_macros::boxed;
 use abide_store::StoreError;
-use abide_store::sync::{domains, queue, sources};
+use abide_store::sync::{domains, queue, relays, sources};
 use serde_json::json;
 use std::time::Duration;
 
 pub use abide_store::sync::domains::Domain;
 pub use abide_store::sync::queue::Entry;
+pub use abide_store::sync::relays::Relay;
 pub use abide_store::sync::sources::Source;
 
 /// URLs of one identifier that are shown.
@@ -42,9 +43,10 @@ pub struct Overview {
     pub running: i64,
     pub searches: Vec<Search>,
     pub domains: Vec<Domain>,
+    pub relays: Vec<Relay>,
 }
 
-/// The first identifiers of the queue and domains, so many of each.
+/// The first identifiers of the queue, domains and relays, so many of each.
 #[boxed]
 pub async fn overview(forge: &Forge, caller: &Caller, limit: i64) -> Result<Overview, Access> {
     caller.ensure_admin()?;
@@ -60,7 +62,8 @@ async fn read(forge: &Forge, limit: i64) -> Result<Overview, Fault> {
         searches.push(Search { entry, sources });
     }
     let domains = domains::page(&mut conn, "", limit).await?;
-    Ok(Overview { queued, running, searches, domains })
+    let relays = relays::page(&mut conn, "", limit).await?;
+    Ok(Overview { queued, running, searches, domains, relays })
 }
 
 /// Action of a site admin.
@@ -76,6 +79,12 @@ pub enum Command {
     Wake(String),
     /// Forget a domain and its failures.
     ForgetDomain(String),
+    /// Connect to a relay now.
+    TryRelay(String),
+    /// Let a relay rest.
+    RestRelay(String),
+    /// Forget a relay, its failures and its refused events.
+    ForgetRelay(String),
 }
 
 /// Carries out an action; `false` if its subject does not exist, or a task holds it now.
@@ -96,6 +105,14 @@ pub async fn command(forge: &Forge, caller: &Caller, command: Command) -> Result
                     }
                     Command::Wake(domain) => {
                         (domains::set_rest(tx, domain, None).await?, json!({ "action": "wake", "domain": domain }))
+                    }
+                    Command::TryRelay(url) => (relays::hurry(tx, url).await?, json!({ "action": "try", "relay": url })),
+                    Command::RestRelay(url) => {
+                        let done = relays::rest(tx, url, REST, "an administrator lets it rest").await?;
+                        (done, json!({ "action": "rest", "relay": url }))
+                    }
+                    Command::ForgetRelay(url) => {
+                        (relays::forget(tx, url).await?, json!({ "action": "forget", "relay": url }))
                     }
                     Command::ForgetDomain(domain) => {
                         (domains::forget(tx, domain).await?, json!({ "action": "forget", "domain": domain }))

@@ -5,7 +5,7 @@ use crate::{Forge, mail};
 use abide_core::Timestamp;
 use abide_store::accounts::{links, sessions, user_keys};
 use abide_store::repos::pushes;
-use abide_store::sync::domains;
+use abide_store::sync::{domains, relays};
 use abide_store::webhooks::{self, deliveries};
 use abide_store::{StoreError, events, jobs, throttles};
 use std::time::Duration;
@@ -52,6 +52,7 @@ pub(super) async fn work(forge: &Forge) -> Result<(), JobError> {
                 let counted = tx.now().minus(LONGEST_WINDOW);
                 throttles::prune(tx, counted).await?;
                 domains::prune(tx, counted).await?;
+                relays::prune(tx, *before).await?;
                 Ok(())
             })
         })
