@@ -1,4 +1,5 @@
-//! Fetching from other servers: identifiers that lack git data, and the domains it is fetched from.
+//! Fetching from other servers: identifiers that lack git data, the domains it is fetched from, and the relays that are
+//! followed.
 
 use crate::App;
 use crate::form::Form;
@@ -7,7 +8,7 @@ use crate::member::Admin;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::text::{shortened, shown};
-use abide_forge::sync::status::{self, Command, Domain, Overview, Search};
+use abide_forge::sync::status::{self, Command, Domain, Overview, Relay, Search};
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -26,6 +27,8 @@ struct SyncPage {
     running: i64,
     searches: Vec<SearchRow>,
     domains: Vec<DomainRow>,
+    follows: bool,
+    relays: Vec<Relay>,
     most: i64,
 }
 
@@ -42,7 +45,7 @@ struct DomainRow {
 
 /// `GET /admin/sync`
 pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, Problem> {
-    let Overview { queued, running, searches, domains } =
+    let Overview { queued, running, searches, domains, relays } =
         status::overview(&app.forge, &by.viewer.caller, SHOWN).await?;
     let now = app.forge.clock().now();
     let name = |search: &Search| shortened(&shown(search.entry.identifier.as_bytes()), 60).into_owned();
@@ -57,6 +60,8 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
             .into_iter()
             .map(|domain| DomainRow { rests: domain.rests_until.is_some_and(|until| until > now), domain })
             .collect(),
+        follows: app.forge.settings().sync.follows(),
+        relays,
         most: SHOWN,
     }))
 }
@@ -70,13 +75,16 @@ pub(super) async fn manage(State(app): State<App>, by: Admin, form: Form) -> Res
         "rest" => Command::Rest(domain()),
         "wake" => Command::Wake(domain()),
         "forget-domain" => Command::ForgetDomain(domain()),
+        "try-relay" => Command::TryRelay(form.text("relay")),
+        "rest-relay" => Command::RestRelay(form.text("relay")),
+        "forget-relay" => Command::ForgetRelay(form.text("relay")),
         _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "The form has an unknown action. Reload the page.")),
     };
     match status::command(&app.forge, &by.viewer.caller, command).await? {
         true => Ok(respond::see_other("/admin/sync?done=saved")),
         false => Err(Problem::new(
             StatusCode::CONFLICT,
-            "The entry is being fetched now, is already due, or no longer exists. Nothing was changed.",
+            "The entry is in use now, is already due, or no longer exists. Nothing was changed.",
         )),
     }
 }

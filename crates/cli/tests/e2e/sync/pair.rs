@@ -10,12 +10,18 @@ use std::time::Duration;
 /// Far longer than a fetch takes; only a failing test waits so long.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// A server that fetches at once, also from this machine.
+/// A server that fetches at once, also from this machine, and follows no relay: its events come from the test alone.
 pub fn fetching(engine: Engine) -> ServerBuilder {
     builder(engine)
         .env("ABIDE_SYNC__PUBLISHED_DELAY", "10ms")
         .env("ABIDE_SYNC__SYNCED_DELAY", "10ms")
+        .env("ABIDE_SYNC__FOLLOW", "false")
         .env("ABIDE_OUTBOUND__ALLOW", "127.0.0.0/8")
+}
+
+/// As [`fetching`], but it follows relays.
+pub fn following(engine: Engine) -> ServerBuilder {
+    fetching(engine).env("ABIDE_SYNC__FOLLOW", "true")
 }
 
 /// The first server, with a client that pushes to it, and the second one.
