@@ -362,9 +362,12 @@ pub(crate) struct Reading<'g> {
 }
 
 impl Reading<'_> {
-    /// A call of `git <what>` in this repository.
+    /// A call of `git <what>` in this repository, which must read no input.
+    ///
+    /// git reads its settings before anything else, here from its input: that is empty, but ends only after the kernel has
+    /// the limits. Without it, git could load a large file before they are set.
     pub(crate) fn call(&self, what: &'static str, repo: &Path) -> Call<'_> {
-        self.git.call(what, repo).ration(self.ration)
+        self.git.call(what, repo).env("GIT_CONFIG_GLOBAL", "/dev/stdin").ration(self.ration)
     }
 
     /// Time limit of one call.
