@@ -225,14 +225,14 @@ pub(super) async fn refresh(conn: &mut Conn, draft: &mut Draft) -> Result<(), St
         && let Some(named) = &issue.nostr
         && let Some(event) = load(conn, &named.id).await?
     {
-        issue.title = title(&event).into();
+        issue.title = title(&event);
         issue.body = Some(event.content);
     }
     if let Some(pull_request) = &mut draft.pull_request
         && let Some(named) = &pull_request.nostr
         && let Some(event) = load(conn, &named.id).await?
     {
-        pull_request.title = title(&event).into();
+        pull_request.title = title(&event);
         pull_request.body = Some(event.content);
     }
     if let Some(comment) = &mut draft.comment
