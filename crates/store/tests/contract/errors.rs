@@ -1,6 +1,6 @@
 //! Errors are sorted by what the caller can do about them.
 
-use crate::support::{World, note, run, sql};
+use crate::support::{NOTE, World, note, run, sql};
 use abide_store::{Options, Sql, Store, StoreError, Value};
 use abide_testkit::{Engine, TestClock};
 use rstest::rstest;
@@ -40,13 +40,12 @@ async fn a_sqlite_file_with_other_content_is_corrupt() {
     assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
 }
 
-/// `query_only` makes SQLite answer as a file system that is mounted read-only does.
+/// Connections of readers are opened read-only, and answer as a file system that is mounted read-only does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sqlite_database_that_takes_no_writes_is_read_only() {
-    const REFUSE: Sql = sql("PRAGMA query_only = ON");
     let world = World::new(Engine::Sqlite).await;
-    run(&world.store, REFUSE, vec![]).await.unwrap();
-    let error = note(&world.store, "late").await.err().unwrap();
+    let mut conn = world.store.read().await.unwrap();
+    let error = conn.execute(&NOTE, abide_store::params!["late", 0_i64]).await.err().unwrap();
     assert!(matches!(error, StoreError::ReadOnly(_)), "{error:?}");
 }
 
