@@ -9,6 +9,7 @@ use crate::grasp::authority::GraspPushes;
 use crate::grasp::quota::Strangers;
 use crate::jobs::Handlers;
 use crate::relay::Relay;
+use crate::sync::Running;
 use crate::{Forge, Node, Settings, browse, work};
 use abide_core::{Random, Redacted};
 use abide_git::{Git, Layout};
@@ -36,6 +37,7 @@ impl Forge {
             .with(Relay::new(settings.relay.clone(), &settings.public_url))
             .with(Admissions::new(&settings.relay))
             .with(Strangers::default())
+            .with(Running::new(&settings.sync))
             .with(signed)
             .with(Handlers::new(work::handler));
         Self::of_parts(Base { store, git, layout, random, settings, node, key }, parts)

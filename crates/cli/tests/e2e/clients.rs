@@ -2,7 +2,7 @@
 //!
 //! Their steps are in `tests/pygithub/scenario.py` and `tests/octokit/scenario.mjs`; schemathesis reads our document.
 
-use crate::api::scene::{Scene, scene};
+use crate::api::setup::{Setup, setup};
 use crate::beside::Beside as _;
 use crate::support::{Person, builder, person};
 use crate::webhooks::receiver::Receiver;
@@ -63,16 +63,16 @@ fn push_two_branches(person: &Person, url: &str) {
 #[rstest]
 fn octokit_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let octokit = installed("ABIDE_TEST_OCTOKIT", "Octokit");
-    let scene = scene(engine);
-    let bob = person(&scene.server, "bob");
+    let setup = setup(engine);
+    let bob = person(&setup.server, "bob");
     let setting = json!({
-        "api": format!("{}/api/v3", scene.server.url()),
-        "owner": scene.alice.name,
-        "token": scene.alice.token,
+        "api": format!("{}/api/v3", setup.server.url()),
+        "owner": setup.alice.name,
+        "token": setup.alice.token,
         "friend": bob.name,
         "friend_token": bob.token,
         "pushed": "project",
-        "tip": scene.git(&["rev-parse", "feature/x"]),
+        "tip": setup.git(&["rev-parse", "feature/x"]),
     });
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/octokit/scenario.mjs");
     run(Command::new("node").args(["--test-reporter=spec", scenario, &octokit]), &setting.to_string());
@@ -83,15 +83,15 @@ fn octokit_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: E
 #[test]
 fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
     let python = installed("ABIDE_TEST_PYTHON", "schemathesis");
-    let scene = scene(Engine::Sqlite);
-    let dir = scene.alice.git.fresh_dir();
-    fs::write(dir.join("schemathesis.toml"), existing(&scene, &lived(&scene))).expect("writable");
+    let setup = setup(Engine::Sqlite);
+    let dir = setup.alice.git.fresh_dir();
+    fs::write(dir.join("schemathesis.toml"), existing(&setup, &lived(&setup))).expect("writable");
     let mut command = Command::new(python);
     command
         .current_dir(&dir)
         // It goes through the whole environment for each request.
         .env_clear()
-        .args(["-m", "schemathesis.cli", "run", &format!("{}/api/v3/openapi.json", scene.server.url())])
+        .args(["-m", "schemathesis.cli", "run", &format!("{}/api/v3/openapi.json", setup.server.url())])
         .args(["--seed", "1", "--generation-database", "none", "--phases", "coverage,fuzzing", "--max-examples", "4"])
         .args(["--workers", "1", "--suppress-health-check", "all", "--warnings", "off", "--no-color"])
         .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance"])
@@ -100,9 +100,9 @@ fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
         .args(["--exclude-operation-id", "delete-repos-owner-repo"])
         // The one answer that has no end.
         .args(["--exclude-operation-id", "get-events-stream"])
-        .args(["-H", &format!("Authorization: Bearer {}", scene.alice.token)]);
+        .args(["-H", &format!("Authorization: Bearer {}", setup.alice.token)]);
     run(&mut command, "");
-    assert!(!scene.server.log().contains("panicked"), "{}", scene.server.log());
+    assert!(!setup.server.log().contains("panicked"), "{}", setup.server.log());
 }
 
 /// Numbers of what a life leaves behind.
@@ -114,8 +114,8 @@ struct Lived {
 }
 
 /// Lets the project have an old name, the owner an offer, and something to restore.
-fn lived(scene: &Scene) -> Lived {
-    let Scene { server, alice, .. } = scene;
+fn lived(setup: &Setup) -> Lived {
+    let Setup { server, alice, .. } = setup;
     let addr = server.http_addr();
     let path = |tail: &str| format!("/api/v3{tail}");
     for name in ["elsewhere", "project"] {
@@ -133,10 +133,10 @@ fn lived(scene: &Scene) -> Lived {
 }
 
 /// Names of what is there, for some of the requests: random ones find nothing to describe.
-fn existing(scene: &Scene, lived: &Lived) -> String {
+fn existing(setup: &Setup, lived: &Lived) -> String {
     let mut config =
         "[parameters]\n\"path.owner\" = \"alice\"\n\"path.repo\" = \"project\"\n\"path.user\" = \"alice\"\n".to_owned();
-    let object = |name: &str| json!(scene.git(&["rev-parse", name]));
+    let object = |name: &str| json!(setup.git(&["rev-parse", name]));
     let in_repo = [
         ("branches-branch", "branch", json!("feature/x")),
         ("commits-ref", "ref", json!("main")),

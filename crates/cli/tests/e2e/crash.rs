@@ -30,7 +30,7 @@ fn no_incoming(server: &Server) {
 }
 
 /// A repository with three refs, and a work tree that wants to move one, delete one and make one.
-struct Scene {
+struct Setup {
     server: Server,
     alice: Person,
     repo: i64,
@@ -40,7 +40,7 @@ struct Scene {
 
 const PUSH: &[&str] = &["push", "origin", "main", "+:refs/heads/old", "HEAD:refs/heads/new"];
 
-fn scene(engine: Engine) -> Scene {
+fn setup(engine: Engine) -> Setup {
     // Every push stays a pack, so that the failpoint between pack and index is passed too.
     let server = builder(engine).env("ABIDE_GIT__UNPACK_LIMIT", "1").start();
     let alice = person(&server, "alice");
@@ -51,7 +51,7 @@ fn scene(engine: Engine) -> Scene {
     let before = refs(&alice.git, &server.http_url("alice", "project"));
     assert_eq!(before.len(), 3);
     alice.git.commit_file(&tree, "a", "two", "two");
-    Scene { server, alice, repo, tree, before }
+    Setup { server, alice, repo, tree, before }
 }
 
 #[rstest]
@@ -70,7 +70,7 @@ fn crash_in_a_push_leaves_all_of_it_or_nothing(
     )]
     point: &str,
 ) {
-    let Scene { mut server, alice, repo, tree, before } = scene(engine);
+    let Setup { mut server, alice, repo, tree, before } = setup(engine);
     let url = server.http_url("alice", "project");
     server.restart_with_failpoint(point);
 
@@ -168,7 +168,7 @@ fn crash_in_changing_the_default_branch_keeps_the_change_and_blocks_nobody(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values("edit", "first push")] by: &str,
 ) {
-    let Scene { mut server, alice, tree, .. } = scene(engine);
+    let Setup { mut server, alice, tree, .. } = setup(engine);
     let (url, first) = (server.http_url("alice", "project"), server.http_url("alice", "first"));
     alice.create(&server, "first", false);
     server.restart_with_failpoint(failpoint::HEAD_DRAFTED);
@@ -204,7 +204,7 @@ fn crash_in_changing_the_default_branch_keeps_the_change_and_blocks_nobody(
 fn locks_that_a_dead_machine_left_are_removed_by_the_next_writer(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, repo, tree, .. } = scene(engine);
+    let Setup { server, alice, repo, tree, .. } = setup(engine);
     let dir = server.data_dir().join(format!("repos/{:02x}/{repo}.git", repo & 0xff));
     let leave = |names: &[&str]| names.iter().for_each(|name| std::fs::write(dir.join(name), "").expect("writable"));
     let left = || {
@@ -288,7 +288,7 @@ fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
     )]
     point: &str,
 ) {
-    let Scene { mut server, alice, before, .. } = scene(engine);
+    let Setup { mut server, alice, before, .. } = setup(engine);
     let bob = person(&server, "bob");
     server.restart_with_failpoint(point);
 

@@ -3,7 +3,7 @@
 
 use crate::beside::Beside as _;
 use crate::git::raw::packet;
-use crate::grasp::scene::{Scene, now, state};
+use crate::grasp::setup::{Setup, now, state};
 use crate::pages::browser::Browser;
 use crate::pages::forged::{self, addresses};
 use crate::pages::logged_in;
@@ -86,7 +86,7 @@ const TAKEN: [&str; 31] = [
 
 #[rstest]
 fn every_form_that_writes_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut server = forged::scene(engine);
+    let mut server = forged::setup(engine);
     server.restart_with(&[FULL]);
     let carol = logged_in(&server, "carol");
     let before = rows(&server);
@@ -124,53 +124,53 @@ fn every_form_that_writes_is_refused(#[values(Engine::Sqlite, Engine::Postgres)]
 fn pushes_events_and_long_requests_are_refused_on_every_road(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Scene::new(engine);
-    let (owner, alice) = (scene.owner.clone(), person(&scene.server, "alice").with_ssh(&scene.server));
-    scene.served(&owner, "tool", &[]);
-    alice.create(&scene.server, "demo", false);
-    let (by_http, by_ssh) = (scene.server.http_url("alice", "demo"), scene.server.ssh_url("alice", "demo"));
-    alice.git.ok(&scene.work, &["push", "--quiet", &by_http, "main"]);
-    let second = alice.git.commit_file(&scene.work, "b", "b", "second");
+    let mut setup = Setup::new(engine);
+    let (owner, alice) = (setup.owner.clone(), person(&setup.server, "alice").with_ssh(&setup.server));
+    setup.served(&owner, "tool", &[]);
+    alice.create(&setup.server, "demo", false);
+    let (by_http, by_ssh) = (setup.server.http_url("alice", "demo"), setup.server.ssh_url("alice", "demo"));
+    alice.git.ok(&setup.work, &["push", "--quiet", &by_http, "main"]);
+    let second = alice.git.commit_file(&setup.work, "b", "b", "second");
     let next = state(&owner, now() - 3, "tool", &[("refs/heads/main", &second)], Some("main"));
-    scene.state_waits(&next);
-    scene.server.restart_with(&[FULL]);
-    scene.relay = abide_testkit::Nostr::connect(&scene.server.url());
-    let before = rows(&scene.server);
+    setup.state_waits(&next);
+    setup.server.restart_with(&[FULL]);
+    setup.relay = abide_testkit::Nostr::connect(&setup.server.url());
+    let before = rows(&setup.server);
 
-    let signed = scene.url(&owner, "tool");
+    let signed = setup.url(&owner, "tool");
     for road in [&by_http, &by_ssh, &signed, &format!("{by_http}/")] {
-        let said = alice.git.fails(&scene.work, &["push", road, "main"]);
+        let said = alice.git.fails(&setup.work, &["push", road, "main"]);
         assert!(said.contains("disk is nearly full"), "{road}: {said}");
     }
     let coordinate = owner.coordinate("tool");
     let stranger = Key::new(40);
     for event in [
-        scene.announcement(&stranger, now(), "more", &[]),
-        state(&owner, now(), "tool", &[("refs/heads/main", &scene.first)], Some("main")),
+        setup.announcement(&stranger, now(), "more", &[]),
+        state(&owner, now(), "tool", &[("refs/heads/main", &setup.first)], Some("main")),
         stranger.event(now(), 1621, &[&["a", &coordinate]], "an issue"),
         stranger.event(now(), 1617, &[&["a", &coordinate]], "a patch"),
         stranger.event(now(), 1111, &[&["A", &coordinate]], "a comment"),
         stranger.event(now(), 0, &[], "{}"),
     ] {
-        let (taken, said) = scene.relay.publish(&event);
+        let (taken, said) = setup.relay.publish(&event);
         assert!(!taken && said.contains("nearly full"), "{} {said}", event.kind);
     }
     // A request that is kept in a file until git reads it.
     let haves: Vec<u8> = (0..3000).flat_map(|number| packet(&format!("have {number:040x}\n"))).collect();
-    let body = [packet("command=fetch"), b"0001".to_vec(), packet(&format!("want {}\n", scene.first)), haves].concat();
+    let body = [packet("command=fetch"), b"0001".to_vec(), packet(&format!("want {}\n", setup.first)), haves].concat();
     let long = Request::new("POST", "/alice/demo.git/git-upload-pack")
         .header("Content-Type", "application/x-git-upload-pack-request")
         .header("Git-Protocol", "version=2")
         .body([body, b"0000".to_vec()].concat());
-    assert_ne!(long.send(scene.server.http_addr()).status, 200, "it is not written to the disk");
-    assert_eq!(rows(&scene.server), before);
+    assert_ne!(long.send(setup.server.http_addr()).status, 200, "it is not written to the disk");
+    assert_eq!(rows(&setup.server), before);
 
     for road in [&by_http, &by_ssh, &signed] {
         alice.git.ok(&alice.git.fresh_dir(), &["clone", "--quiet", road, "."]);
     }
-    assert_eq!(scene.refs(&owner, "tool").len(), 2, "nothing moved");
-    scene.server.restart_with(&[("ABIDE_SERVER__MIN_FREE_PERCENT", "0")]);
+    assert_eq!(setup.refs(&owner, "tool").len(), 2, "nothing moved");
+    setup.server.restart_with(&[("ABIDE_SERVER__MIN_FREE_PERCENT", "0")]);
     for road in [&by_http, &signed] {
-        alice.git.ok(&scene.work, &["push", "--quiet", road, "main"]);
+        alice.git.ok(&setup.work, &["push", "--quiet", road, "main"]);
     }
 }

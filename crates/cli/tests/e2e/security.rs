@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A server with a public, a private and a deleted repository of alice's, and bob, who is a stranger to them.
-struct Scene {
+struct Setup {
     server: Server,
     alice: Person,
     bob: Person,
 }
 
-fn scene(engine: Engine) -> Scene {
+fn setup(engine: Engine) -> Setup {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     alice.create(&server, "open", false);
@@ -24,7 +24,7 @@ fn scene(engine: Engine) -> Scene {
     let gone = alice.create(&server, "gone", false);
     assert_eq!(http::delete(server.http_addr(), "/api/v3/repos/alice/gone", Some(&alice.token)).status, 204);
     assert!(gone["id"].is_number());
-    Scene { server, alice, bob }
+    Setup { server, alice, bob }
 }
 
 /// Addresses behind which there is nothing that a stranger may read.
@@ -76,7 +76,7 @@ fn visible(response: &Response) -> (u16, Vec<(String, String)>, String) {
 fn to_a_stranger_without_credentials_private_deleted_and_absent_ask_alike_for_a_login(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, .. } = scene(engine);
+    let Setup { server, .. } = setup(engine);
     let expected = visible(&advertised(&server, "/alice/never.git", "git-upload-pack", None));
     assert_eq!(expected.0, 401);
     assert!(expected.1.contains(&("www-authenticate".into(), "Basic realm=\"Abide\"".into())));
@@ -95,7 +95,7 @@ fn to_a_stranger_without_credentials_private_deleted_and_absent_ask_alike_for_a_
 fn to_a_stranger_with_a_token_they_are_all_absent_and_never_401(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, bob, .. } = scene(engine);
+    let Setup { server, bob, .. } = setup(engine);
     let token = Some(bob.token.as_str());
     let expected = visible(&advertised(&server, "/alice/never.git", "git-upload-pack", token));
     assert_eq!(expected.0, 404);
@@ -125,7 +125,7 @@ fn statements(server: &Server) -> BTreeMap<String, u64> {
 fn the_database_is_asked_the_same_for_private_deleted_and_absent(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, bob, .. } = scene(engine);
+    let Setup { server, bob, .. } = setup(engine);
     let id = |name: &str| query(&server, &format!("SELECT id FROM repos WHERE name = '{name}'"));
     server.cli_ok(&["user", "rename", "alice", "ada"]);
     let of = |owner: &str| ["secret", "gone", "never"].map(|name| format!("{owner}/{name}"));
@@ -160,7 +160,7 @@ fn the_database_is_asked_the_same_for_private_deleted_and_absent(
 fn bad_credentials_get_the_same_401_whatever_is_behind_the_address(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, .. } = scene(engine);
+    let Setup { server, .. } = setup(engine);
     let none = visible(&advertised(&server, "/alice/never.git", "git-upload-pack", None));
     for path in ["/alice/open.git", "/alice/secret.git", "/alice/never.git"] {
         for secret in ["abide_pat_wrong", "correct horse battery staple", ""] {
@@ -172,7 +172,7 @@ fn bad_credentials_get_the_same_401_whatever_is_behind_the_address(
 
 #[rstest]
 fn a_password_opens_neither_git_nor_the_api(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, .. } = scene(engine);
+    let Setup { server, .. } = setup(engine);
     // alice:correct horse battery staple
     let basic = "Basic YWxpY2U6Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZQ==";
     for path in ["/alice/secret.git/info/refs?service=git-upload-pack", "/api/v3/user"] {
@@ -185,7 +185,7 @@ fn a_password_opens_neither_git_nor_the_api(#[values(Engine::Sqlite, Engine::Pos
 fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_through_git(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, bob } = scene(engine);
+    let Setup { server, alice, bob } = setup(engine);
     let refused = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&bob.token));
     assert_eq!(refused.status, 403);
     assert_eq!(refused.header("content-type"), Some("text/plain; charset=utf-8"));
@@ -209,7 +209,7 @@ fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_thro
 
 #[rstest]
 fn a_read_token_cannot_push_whatever_is_mixed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let reader = server.add_token("alice", "repo:read");
     let path = "/alice/open.git";
     assert_eq!(advertised(&server, path, "git-upload-pack", Some(&reader)).status, 200);
@@ -231,7 +231,7 @@ fn a_read_token_cannot_push_whatever_is_mixed(#[values(Engine::Sqlite, Engine::P
 fn the_probe_before_a_large_push_is_authenticated_and_leaves_no_trace(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let answer = rpc(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token), b"0000");
     assert_eq!((answer.status, answer.body.len()), (200, 0));
     assert_eq!(answer.header("content-type"), Some("application/x-git-receive-pack-result"));
@@ -245,7 +245,7 @@ fn the_probe_before_a_large_push_is_authenticated_and_leaves_no_trace(
 fn malformed_pushes_are_refused_with_the_rule_and_nothing_remains(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let zero = "0".repeat(40);
     let one = "1".repeat(40);
     let packet = |text: &str| format!("{:04x}{text}", text.len() + 4);
@@ -279,7 +279,7 @@ fn malformed_pushes_are_refused_with_the_rule_and_nothing_remains(
 
 #[rstest]
 fn requests_that_are_not_gits_are_refused_plainly(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let addr = server.http_addr();
     let dumb = http::get(addr, "/alice/open.git/info/refs", None);
     assert_eq!(dumb.status, 403);
@@ -396,15 +396,15 @@ fn nearly_full_disks_refuse_writes_and_serve_reads(#[values(Engine::Sqlite, Engi
 fn strangers_may_not_use_the_room_that_is_kept_for_accounts(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    use crate::grasp::scene::{Scene, now, state};
-    let mut scene = Scene::on(builder(engine).start());
+    use crate::grasp::setup::{Setup, now, state};
+    let mut setup = Setup::on(builder(engine).start());
     let owner = abide_testkit::Key::new(1);
-    scene.announce(&owner, "tool", &[]);
-    scene.state_waits(&state(&owner, now() - 5, "tool", &[("refs/heads/main", &scene.first)], Some("main")));
-    scene.server.restart_with(&[("ABIDE_SERVER__STRANGER_FREE_PERCENT", "100")]);
-    let said = scene.push_fails(&owner, "tool", &["main"]);
+    setup.announce(&owner, "tool", &[]);
+    setup.state_waits(&state(&owner, now() - 5, "tool", &[("refs/heads/main", &setup.first)], Some("main")));
+    setup.server.restart_with(&[("ABIDE_SERVER__STRANGER_FREE_PERCENT", "100")]);
+    let said = setup.push_fails(&owner, "tool", &["main"]);
     assert!(said.contains("server.stranger_free_percent reserves 100%"), "{said}");
-    let alice = person(&scene.server, "alice");
-    alice.create(&scene.server, "open", false);
-    alice.git.ok(&scene.work, &["push", "--quiet", &scene.server.http_url("alice", "open"), "main"]);
+    let alice = person(&setup.server, "alice");
+    alice.create(&setup.server, "open", false);
+    alice.git.ok(&setup.work, &["push", "--quiet", &setup.server.http_url("alice", "open"), "main"]);
 }

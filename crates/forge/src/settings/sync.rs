@@ -22,6 +22,8 @@ abide_core::settings! {
     with {
         /// Time after which a run ends and is queued again.
         run: Duration = RUN;
+        /// Fetches from one network address that one node runs concurrently.
+        per_address: usize = 2;
         /// Interval of looking for due identifiers.
         tick: Duration = Duration::from_millis(500);
         /// Budget of the key that names a URL, per hour: attempts, MiB and seconds.

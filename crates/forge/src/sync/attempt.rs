@@ -20,6 +20,7 @@ use abide_store::sync::queue::Entry;
 use abide_store::sync::sources;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Missing objects that one request asks about. Others are fetched without a question.
@@ -126,17 +127,18 @@ impl<'a> Attempt<'a> {
     }
 
     async fn fetch(&mut self, url: &str, turn: &Turn, mut wanted: Vec<Need>) -> Result<Outcome, Fault> {
-        match self.forge.gate().vet(turn.url.endpoint()).await {
-            Ok(vetted) => {
-                for addr in vetted.addrs().iter().take(1) {
-                    if !throttle::address(self.forge, addr.ip()).await? {
-                        let detail = "the network address of the host has had its requests; trying again later";
-                        return Ok(Outcome::of(Word::Postponed, detail));
-                    }
-                }
-            }
+        let ip = match self.forge.gate().vet(turn.url.endpoint()).await {
+            Ok(vetted) => vetted.addrs().first().map(SocketAddr::ip),
             Err(error) => return Ok(unreachable_host(&error)),
-        }
+        };
+        let slot = match ip {
+            Some(ip) => throttle::address(self.forge, ip).await?,
+            None => None,
+        };
+        let Some(_slot) = slot else {
+            let detail = "the network address of the host has had its requests; trying again later";
+            return Ok(Outcome::of(Word::Postponed, detail));
+        };
         let remote = GuardedRemote::new(self.forge.gate().clone(), &turn.url, self.forge.settings().sync.idle_timeout);
         let source = match Source::discover(&remote).await {
             Ok(source) => source,

@@ -15,6 +15,8 @@ pub mod status;
 mod task;
 mod throttle;
 
+pub(crate) use throttle::Running;
+
 use crate::{Fault, Forge};
 use abide_core::failpoint;
 use abide_macros::boxed;

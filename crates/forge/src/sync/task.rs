@@ -17,6 +17,9 @@ use tokio_util::sync::CancellationToken;
 /// Time after which a URL that broke the protocol is tried again.
 const URL_REST: Duration = Duration::from_secs(12 * 3_600);
 
+/// Pause of an identifier that found no slot.
+const CROWDED: Duration = Duration::from_secs(5);
+
 /// URLs of an identifier whose outcome is kept: those of its last run.
 const KEPT: i64 = abide_core::sync::sources::PER_RUN as i64;
 
@@ -26,6 +29,8 @@ enum Ended {
     /// Nothing waits.
     Complete,
     Incomplete,
+    /// All slots for repositories of strangers are taken.
+    Postponed,
     /// The server stops.
     Interrupted,
 }
@@ -70,6 +75,7 @@ async fn end(forge: &Forge, entry: &Entry, ended: Ended) -> Result<(), StoreErro
                 match ended {
                     Ended::Complete => queue::done(tx, entry, now).await,
                     Ended::Incomplete => queue::again(tx, entry, next.next, next.made).await.map(drop),
+                    Ended::Postponed => queue::again(tx, entry, now.plus(CROWDED), entry.attempts).await.map(drop),
                     Ended::Interrupted => queue::again(tx, entry, now, entry.attempts).await.map(drop),
                 }
             })
@@ -79,6 +85,12 @@ async fn end(forge: &Forge, entry: &Entry, ended: Ended) -> Result<(), StoreErro
 
 async fn fetch(forge: &Forge, entry: &Entry) -> Result<Ended, Fault> {
     let mut needs = needs::of(forge, &entry.identifier).await?;
+    // Servers of strangers can be as slow as the limits allow, so one place is kept for the repositories of accounts.
+    let is_strange = !needs.is_empty() && needs.iter().all(|need| !need.account);
+    let slot = if is_strange { throttle::Running::of(forge).stranger() } else { None };
+    if is_strange && slot.is_none() {
+        return Ok(Ended::Postponed);
+    }
     let known = sources::of(&mut *forge.store().read().await?, entry.id, KEPT).await?;
     let mut attempt = Attempt::new(forge, entry, known);
     for url in in_turn(needs.iter().map(listed).collect()) {

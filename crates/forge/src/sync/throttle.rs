@@ -1,9 +1,9 @@
 //! Requests to domains, and budgets of the keys that name URLs.
 
 use super::attempt::Outcome;
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, SyncSettings};
 use abide_core::Timestamp;
-use abide_core::admission::Network;
+use abide_core::admission::{Network, Slot, Slots, share_of_one};
 use abide_core::settings::value::HOUR;
 use abide_nostr::PublicKey;
 use abide_outbound::OutboundUrl;
@@ -15,6 +15,34 @@ use std::net::IpAddr;
 
 /// Domains that one look gives turns to.
 const DOMAINS: usize = 100;
+
+/// Fetches of this node that run at once. Domains and keys cost a stranger nothing, network addresses do.
+pub(crate) struct Running {
+    strangers: Slots<()>,
+    addresses: Slots<Network>,
+}
+
+impl Running {
+    /// The one of this forge.
+    pub(crate) fn of(forge: &Forge) -> &Self {
+        forge.part()
+    }
+
+    pub(crate) fn new(settings: &SyncSettings) -> Self {
+        let (all, each) = (settings.at_once, settings.per_address);
+        Self { strangers: Slots::new(share_of_one(all, all), all), addresses: Slots::new(all, each.min(all)) }
+    }
+
+    /// A slot for a run that fetches for strangers only; `None` if the others are kept for accounts.
+    pub(super) fn stranger(&self) -> Option<Slot<()>> {
+        self.strangers.take(()).ok()
+    }
+
+    /// A slot for a request to a network address.
+    fn address(&self, ip: IpAddr) -> Option<Slot<Network>> {
+        self.addresses.take(Network::of(ip)).ok()
+    }
+}
 
 /// A request that may be made.
 pub(super) struct Turn {
@@ -98,23 +126,25 @@ fn attempts(times: i64) -> Limit {
     Limit { scope: "sync_attempts", times, window: HOUR }
 }
 
-fn mebibytes(settings: &crate::SyncSettings) -> Limit {
+fn mebibytes(settings: &SyncSettings) -> Limit {
     Limit { scope: "sync_mebibytes", times: settings.key_mebibytes, window: HOUR }
 }
 
-fn seconds(settings: &crate::SyncSettings) -> Limit {
+fn seconds(settings: &SyncSettings) -> Limit {
     Limit { scope: "sync_seconds", times: settings.key_seconds, window: HOUR }
 }
 
-/// Counts a request for the network address that a domain leads to; `false` if the address has had its requests.
-pub(super) async fn address(forge: &Forge, ip: IpAddr) -> Result<bool, Fault> {
+/// Takes a slot of the network address that a domain leads to, and counts a request for it; `None` if the address has had its
+/// requests, or as many as may run at once.
+pub(super) async fn address(forge: &Forge, ip: IpAddr) -> Result<Option<Slot<Network>>, Fault> {
+    let Some(slot) = Running::of(forge).address(ip) else { return Ok(None) };
     let limits = forge.settings().sync.domains;
     let times = i64::try_from(limits.address_requests).unwrap_or(i64::MAX);
     let limit = Limit { scope: "sync_address", times, window: limits.window };
     let input = (limit, Network::of(ip).address().to_string());
     let over: Result<_, StoreError> =
         forge.store().write(input, |tx, (limit, network)| Box::pin(throttles::hit(tx, *limit, network))).await;
-    Ok(over?.is_none())
+    Ok(over?.is_none().then_some(slot))
 }
 
 /// Ends a request: stores its outcome for the domain, and charges the key for time and bytes.

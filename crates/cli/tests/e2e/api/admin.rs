@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 /// A server with a person and an admin's token.
-fn scene(engine: Engine) -> (Server, Person, String) {
+fn setup(engine: Engine) -> (Server, Person, String) {
     let server = server(engine);
     let bob = person(&server, "bob");
     server.add_admin("boss");
@@ -28,7 +28,7 @@ fn logins(list: &Value) -> Vec<&str> {
 
 #[rstest]
 fn an_admin_lists_accounts_and_suspends_one(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, bob, token) = scene(engine);
+    let (server, bob, token) = setup(engine);
     let boss = Api::with(&server, &token);
     bob.create(&server, "secret", true);
     assert_eq!(logins(&boss.read("/admin/users")), ["bob", "boss"]);
@@ -54,7 +54,7 @@ fn an_admin_lists_accounts_and_suspends_one(#[values(Engine::Sqlite, Engine::Pos
 
 #[rstest]
 fn an_admin_resets_a_lost_second_factor(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, _, token) = scene(engine);
+    let (server, _, token) = setup(engine);
     let boss = Api::with(&server, &token);
     let off = ask(&boss, "DELETE", "/admin/users/bob/two-factor");
     assert!(off.status == 409 && off.text().contains("is already off for this account"), "{}", off.text());
@@ -76,7 +76,7 @@ fn an_admin_resets_a_lost_second_factor(#[values(Engine::Sqlite, Engine::Postgre
 
 #[rstest]
 fn an_admin_reads_the_audit_log_page_by_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, bob, token) = scene(engine);
+    let (server, bob, token) = setup(engine);
     let boss = Api::with(&server, &token);
     for name in ["one", "two", "three"] {
         bob.create(&server, name, false);
@@ -100,7 +100,7 @@ fn an_admin_reads_the_audit_log_page_by_page(#[values(Engine::Sqlite, Engine::Po
 
 #[rstest]
 fn an_admin_sees_jobs_and_tries_a_failed_one_again(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, _, token) = scene(engine);
+    let (server, _, token) = setup(engine);
     let boss = Api::with(&server, &token);
     let row = |state: &str| {
         format!(
@@ -142,7 +142,7 @@ fn an_admin_sees_jobs_and_tries_a_failed_one_again(#[values(Engine::Sqlite, Engi
 
 #[rstest]
 fn nobody_else_sees_any_of_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, bob, _) = scene(engine);
+    let (server, bob, _) = setup(engine);
     let narrow = server.add_token("boss", "repo,user");
     let theirs = server.add_token("bob", "admin");
     for (method, path) in [

@@ -1,6 +1,6 @@
 //! Answers that a client has already, limits, and the description of it all.
 
-use super::scene::{Scene, scene};
+use super::setup::{Setup, setup};
 use super::{Api, assert_error};
 use crate::support::{builder, person, server};
 use abide_testkit::http::{Request, Response};
@@ -16,7 +16,7 @@ fn number(response: &Response, name: &str) -> i64 {
 
 #[rstest]
 fn what_a_client_has_is_not_sent_again_until_it_changes(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let api = Api::of(&server, &alice);
     // Tidying after a push measures the repository, which is told too.
     eventually(Duration::from_secs(20), || api.read("/repos/alice/project")["size"] != 0);
@@ -48,7 +48,7 @@ fn what_a_client_has_is_not_sent_again_until_it_changes(#[values(Engine::Sqlite,
 
 #[test]
 fn a_raw_file_has_the_tag_of_its_content() {
-    let Scene { server, alice, .. } = scene(Engine::Sqlite);
+    let Setup { server, alice, .. } = setup(Engine::Sqlite);
     let raw = Api::of(&server, &alice)
         .request("GET", "/repos/alice/project/contents/binary")
         .header("Accept", "application/vnd.github.raw");

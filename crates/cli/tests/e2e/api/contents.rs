@@ -1,6 +1,6 @@
 //! Files and directories by path.
 
-use super::scene::{Scene, scene};
+use super::setup::{Setup, setup};
 use super::{Api, assert_error};
 use crate::git::bombs::noise;
 use crate::support::{person, server};
@@ -18,13 +18,13 @@ fn names(listing: &Value) -> Vec<(String, String)> {
 
 #[rstest]
 fn a_file_comes_with_its_bytes_and_addresses(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let api = Api::nobody(&scene.server);
+    let setup = setup(engine);
+    let api = Api::nobody(&setup.server);
     let file = api.read("/repos/alice/project/contents/src/lib.rs");
     assert_eq!((&file["type"], &file["name"], &file["path"]), (&json!("file"), &json!("lib.rs"), &json!("src/lib.rs")));
     assert_eq!((&file["encoding"], &file["size"]), (&json!("base64"), &json!(26)));
     assert_eq!(file["content"], "Ly8hIFR3by4KCnB1YiBmbiBvbmUoKSB7fQo=");
-    assert_eq!(file["sha"], scene.git(&["rev-parse", "main:src/lib.rs"]));
+    assert_eq!(file["sha"], setup.git(&["rev-parse", "main:src/lib.rs"]));
 
     // Its own addresses lead back to it.
     let path = |url: &Value| url.as_str().and_then(|url| url.split("/api/v3").nth(1)).expect("ours").to_owned();
@@ -32,15 +32,15 @@ fn a_file_comes_with_its_bytes_and_addresses(#[values(Engine::Sqlite, Engine::Po
     assert_eq!(api.read(&path(&file["git_url"]))["content"], file["content"]);
 
     let before = api.read("/repos/alice/project/contents/src/lib.rs?ref=v1.0");
-    assert_eq!(before["sha"], scene.git(&["rev-parse", "v1.0:src/lib.rs"]));
-    for name in ["main", "refs/heads/main", "feature/x", &scene.git(&["rev-parse", "main"])] {
+    assert_eq!(before["sha"], setup.git(&["rev-parse", "v1.0:src/lib.rs"]));
+    for name in ["main", "refs/heads/main", "feature/x", &setup.git(&["rev-parse", "main"])] {
         assert_eq!(api.read(&format!("/repos/alice/project/contents/src/lib.rs?ref={name}"))["sha"], file["sha"]);
     }
 }
 
 #[rstest]
 fn a_directory_lists_every_kind_of_entry(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, .. } = scene(engine);
+    let Setup { server, .. } = setup(engine);
     let api = Api::nobody(&server);
     let mut root = names(&api.read("/repos/alice/project/contents"));
     assert_eq!(names(&api.read("/repos/alice/project/contents/")), root);
@@ -62,7 +62,7 @@ fn a_directory_lists_every_kind_of_entry(#[values(Engine::Sqlite, Engine::Postgr
 
 #[test]
 fn names_that_are_no_text_are_reached_by_their_bytes() {
-    let Scene { server, .. } = scene(Engine::Sqlite);
+    let Setup { server, .. } = setup(Engine::Sqlite);
     let api = Api::nobody(&server);
     let file = api.read("/repos/alice/project/contents/caf%E9");
     assert_eq!((&file["name"], &file["size"]), (&json!("caf\u{fffd}"), &json!(6)));
@@ -72,12 +72,12 @@ fn names_that_are_no_text_are_reached_by_their_bytes() {
 
 #[test]
 fn raw_bytes_are_sent_as_they_are_and_never_run() {
-    let scene = scene(Engine::Sqlite);
-    let api = scene.api();
+    let setup = setup(Engine::Sqlite);
+    let api = setup.api();
     for accept in ["application/vnd.github.raw+json", "application/vnd.github.v3.raw"] {
-        for path in ["contents/binary", &format!("git/blobs/{}", scene.git(&["rev-parse", "main:binary"]))] {
+        for path in ["contents/binary", &format!("git/blobs/{}", setup.git(&["rev-parse", "main:binary"]))] {
             let request = api.request("GET", &format!("/repos/alice/project/{path}")).header("Accept", accept);
-            let raw = request.send(scene.server.http_addr());
+            let raw = request.send(setup.server.http_addr());
             assert_eq!((raw.status, raw.body.as_slice()), (200, &b"\0\x01\x02\xff"[..]), "{path}");
             assert_eq!(raw.header("content-type"), Some("application/octet-stream"));
             assert_eq!(raw.header("x-content-type-options"), Some("nosniff"));
@@ -88,27 +88,27 @@ fn raw_bytes_are_sent_as_they_are_and_never_run() {
 
 #[test]
 fn a_large_file_is_sent_raw_only() {
-    let scene = scene(Engine::Sqlite);
+    let setup = setup(Engine::Sqlite);
     let large = "0123456789abcdef".repeat((3 << 20) / 16);
-    scene.alice.git.commit_file(&scene.tree, "large", &large, "Large");
-    scene.git(&["push", "-q", &scene.server.http_url("alice", "project"), "HEAD:refs/heads/large"]);
+    setup.alice.git.commit_file(&setup.tree, "large", &large, "Large");
+    setup.git(&["push", "-q", &setup.server.http_url("alice", "project"), "HEAD:refs/heads/large"]);
     let path = "/repos/alice/project/contents/large?ref=large";
-    let file = scene.api().read(path);
+    let file = setup.api().read(path);
     assert_eq!((&file["size"], &file["encoding"], &file["content"]), (&json!(3 << 20), &json!("none"), &json!("")));
-    let raw = scene.api().request("GET", path).header("Accept", "application/vnd.github.raw");
-    assert_eq!(raw.send(scene.server.http_addr()).body.len(), 3 << 20);
+    let raw = setup.api().request("GET", path).header("Accept", "application/vnd.github.raw");
+    assert_eq!(raw.send(setup.server.http_addr()).body.len(), 3 << 20);
 }
 
 #[test]
 fn a_large_blob_is_the_same_json_as_a_small_one() {
-    let scene = scene(Engine::Sqlite);
+    let setup = setup(Engine::Sqlite);
     for size in [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, (3 << 20) + 2] {
         let bytes = noise(size);
-        scene.alice.git.commit_file(&scene.tree, "large", &bytes, "Large");
-        scene.git(&["push", "-q", &scene.server.http_url("alice", "project"), "HEAD:refs/heads/large"]);
-        let oid = scene.git(&["rev-parse", "HEAD:large"]);
+        setup.alice.git.commit_file(&setup.tree, "large", &bytes, "Large");
+        setup.git(&["push", "-q", &setup.server.http_url("alice", "project"), "HEAD:refs/heads/large"]);
+        let oid = setup.git(&["rev-parse", "HEAD:large"]);
         let path = format!("/repos/alice/project/git/blobs/{oid}");
-        let answer = scene.api().get(&path);
+        let answer = setup.api().get(&path);
         assert_eq!(answer.header("content-type"), Some("application/json"));
         assert_eq!(answer.header("content-length"), Some(answer.body.len().to_string().as_str()));
         let blob = answer.json();
@@ -117,14 +117,14 @@ fn a_large_blob_is_the_same_json_as_a_small_one() {
         assert!(STANDARD.decode(content).unwrap() == bytes, "{size}");
         let tag = answer.header("etag").unwrap();
         assert!(tag.starts_with("W/"), "{tag}");
-        let again = scene.api().request("GET", &path).header("If-None-Match", tag).send(scene.server.http_addr());
+        let again = setup.api().request("GET", &path).header("If-None-Match", tag).send(setup.server.http_addr());
         assert_eq!((again.status, again.body.len()), (304, 0));
     }
 }
 
 #[rstest]
 fn a_readme_is_found_in_every_directory(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, .. } = scene(engine);
+    let Setup { server, .. } = setup(engine);
     let api = Api::nobody(&server);
     assert_eq!(api.read("/repos/alice/project/readme")["path"], "README.md");
     assert_eq!(api.read("/repos/alice/project/readme/src/deep")["path"], "src/deep/README");
@@ -136,7 +136,7 @@ fn a_readme_is_found_in_every_directory(#[values(Engine::Sqlite, Engine::Postgre
 fn what_is_not_there_is_a_404_and_an_empty_repository_says_so(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     alice.create(&server, "empty", false);
     let api = Api::of(&server, &alice);
     for path in

@@ -1,6 +1,6 @@
 //! Forks, topics and search.
 
-use super::scene::{Scene, scene};
+use super::setup::{Setup, setup};
 use super::{Api, assert_error, assert_refused};
 use crate::support::{assert_healthy, person, query};
 use abide_testkit::Engine;
@@ -15,7 +15,7 @@ fn slugs(list: &Value) -> Vec<&str> {
 fn a_fork_is_whole_when_it_is_answered_and_lives_without_its_source(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let bob = person(&server, "bob");
     let api = Api::of(&server, &bob);
 
@@ -50,7 +50,7 @@ fn a_fork_is_whole_when_it_is_answered_and_lives_without_its_source(
 fn a_fork_of_a_private_repository_is_private_and_its_source_stays_hidden(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let (bob, carol) = (person(&server, "bob"), person(&server, "carol"));
     let owner = Api::of(&server, &alice);
     assert_eq!(owner.put("/repos/alice/project/collaborators/bob", json!({ "permission": "pull" })).status, 204);
@@ -75,7 +75,7 @@ fn a_fork_of_a_private_repository_is_private_and_its_source_stays_hidden(
 
 #[test]
 fn a_fork_that_cannot_be_says_why() {
-    let Scene { server, alice, .. } = scene(Engine::Sqlite);
+    let Setup { server, alice, .. } = setup(Engine::Sqlite);
     let bob = person(&server, "bob");
     alice.create(&server, "empty", false);
     bob.create(&server, "project", false);
@@ -93,7 +93,7 @@ fn a_fork_that_cannot_be_says_why() {
 
 #[rstest]
 fn topics_are_replaced_as_a_set_by_those_who_may(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let bob = person(&server, "bob");
     let (api, stranger) = (Api::of(&server, &alice), Api::of(&server, &bob));
     assert_eq!(api.read("/repos/alice/project/topics"), json!({ "names": [] }));
@@ -114,7 +114,7 @@ fn topics_are_replaced_as_a_set_by_those_who_may(#[values(Engine::Sqlite, Engine
 fn search_finds_what_the_caller_may_read_and_counts_no_more(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let Scene { server, alice, .. } = scene(engine);
+    let Setup { server, alice, .. } = setup(engine);
     let bob = person(&server, "bob");
     alice.create(&server, "project-secret", true);
     bob.create(&server, "about-projects", false);

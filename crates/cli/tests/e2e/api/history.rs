@@ -1,6 +1,6 @@
 //! Branches, tags, commits and what separates them.
 
-use super::scene::{Scene, scene};
+use super::setup::{Setup, setup};
 use super::{Api, assert_error, assert_refused};
 use abide_testkit::Engine;
 use rstest::rstest;
@@ -20,9 +20,9 @@ fn lines(text: &str) -> Vec<String> {
 fn branches_with_slashes_are_found_however_they_are_written(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
-    let api = Api::nobody(&scene.server);
-    let tip = scene.git(&["rev-parse", "feature/x"]);
+    let setup = setup(engine);
+    let api = Api::nobody(&setup.server);
+    let tip = setup.git(&["rev-parse", "feature/x"]);
     let listed = api.read(&format!("{REPO}/branches"));
     let names: Vec<_> = listed.as_array().into_iter().flatten().map(|branch| branch["name"].clone()).collect();
     assert_eq!(names, ["feature/x", "main"]);
@@ -40,14 +40,14 @@ fn branches_with_slashes_are_found_however_they_are_written(
 
 #[rstest]
 fn tags_lead_to_their_commits(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let api = Api::nobody(&scene.server);
+    let setup = setup(engine);
+    let api = Api::nobody(&setup.server);
     let tags = api.read(&format!("{REPO}/tags"));
     assert_eq!((&tags[0]["name"], &tags[1]["name"]), (&json!("v1.0"), &json!("v0.9")));
-    assert_eq!(tags[0]["commit"]["sha"], scene.git(&["rev-parse", "v1.0^{commit}"]));
+    assert_eq!(tags[0]["commit"]["sha"], setup.git(&["rev-parse", "v1.0^{commit}"]));
 
     let found = api.read(&format!("{REPO}/git/ref/tags/v1.0"));
-    let object = scene.git(&["rev-parse", "v1.0"]);
+    let object = setup.git(&["rev-parse", "v1.0"]);
     assert_eq!((&found["object"]["type"], &found["object"]["sha"]), (&json!("tag"), &json!(object)));
     let tag = api.read(&format!("{REPO}/git/tags/{object}"));
     assert_eq!(
@@ -56,14 +56,14 @@ fn tags_lead_to_their_commits(#[values(Engine::Sqlite, Engine::Postgres)] engine
     );
     assert_eq!(tag["object"]["sha"], tags[0]["commit"]["sha"]);
     assert!(tag["tagger"]["date"].is_string());
-    assert_error(&api.get(&format!("{REPO}/git/tags/{}", scene.git(&["rev-parse", "main"]))), 404);
+    assert_error(&api.get(&format!("{REPO}/git/tags/{}", setup.git(&["rev-parse", "main"]))), 404);
 }
 
 #[rstest]
 fn commits_come_in_gits_order_a_page_at_a_time(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let api = Api::nobody(&scene.server);
-    let all = lines(&scene.git(&["log", "--format=%H", "main"]));
+    let setup = setup(engine);
+    let api = Api::nobody(&setup.server);
+    let all = lines(&setup.git(&["log", "--format=%H", "main"]));
     assert_eq!(shas(&api.read(&format!("{REPO}/commits"))), all);
     let first = api.get(&format!("{REPO}/commits?per_page=2"));
     assert_eq!(shas(&first.json()), all[..2]);
@@ -72,28 +72,28 @@ fn commits_come_in_gits_order_a_page_at_a_time(#[values(Engine::Sqlite, Engine::
     assert_eq!(shas(&api.read(&format!("{REPO}/commits?per_page=2&page=2"))), all[2..]);
     assert_eq!(
         shas(&api.read(&format!("{REPO}/commits?sha=v0.9"))),
-        lines(&scene.git(&["log", "--format=%H", "v0.9"]))
+        lines(&setup.git(&["log", "--format=%H", "v0.9"]))
     );
     for path in ["src/lib.rs", "src", "/src/"] {
-        let expected = lines(&scene.git(&["log", "--format=%H", "main", "--", path.trim_matches('/')]));
+        let expected = lines(&setup.git(&["log", "--format=%H", "main", "--", path.trim_matches('/')]));
         assert_eq!(shas(&api.read(&format!("{REPO}/commits?path={path}"))), expected, "{path}");
     }
     let commit = &api.read(&format!("{REPO}/commits?sha=v1.0"))[0]["commit"];
     assert_eq!(commit["message"], "Add more\n\nAll of it.");
-    assert_eq!(commit["tree"]["sha"], scene.git(&["rev-parse", "v1.0^{tree}"]));
+    assert_eq!(commit["tree"]["sha"], setup.git(&["rev-parse", "v1.0^{tree}"]));
 }
 
 #[test]
 fn commits_are_filtered_by_author_and_time() {
-    let scene = scene(Engine::Sqlite);
-    let api = Api::nobody(&scene.server);
-    let when = scene.git(&["log", "-1", "--format=%cI", "main"]);
+    let setup = setup(Engine::Sqlite);
+    let api = Api::nobody(&setup.server);
+    let when = setup.git(&["log", "-1", "--format=%cI", "main"]);
     let day_after = "2030-01-01T00:00:00Z";
     let count = |query: &str| shas(&api.read(&format!("{REPO}/commits?{query}"))).len();
     assert!(when.as_str() < day_after, "{when}");
     assert_eq!((count("since=2000-01-01T00:00:00Z"), count(&format!("since={day_after}"))), (3, 0));
     assert_eq!((count(&format!("until={day_after}")), count("until=2000-01-01")), (3, 0));
-    let author = scene.git(&["log", "-1", "--format=%ae", "main"]);
+    let author = setup.git(&["log", "-1", "--format=%ae", "main"]);
     assert_eq!((count(&format!("author={author}")), count("author=nobody@else")), (3, 0));
     assert_refused(&api.get(&format!("{REPO}/commits?since=yesterday")), "since", "invalid");
     assert_error(&api.get(&format!("{REPO}/commits?sha=absent")), 404);
@@ -101,7 +101,7 @@ fn commits_are_filtered_by_author_and_time() {
 
 #[rstest]
 fn a_commit_tells_what_it_changed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let Scene { server, .. } = scene(engine);
+    let Setup { server, .. } = setup(engine);
     let api = Api::nobody(&server);
     let commit = api.read(&format!("{REPO}/commits/main"));
     assert_eq!(commit["stats"], json!({ "total": 2, "additions": 1, "deletions": 1 }));
@@ -123,46 +123,46 @@ fn a_commit_tells_what_it_changed(#[values(Engine::Sqlite, Engine::Postgres)] en
 /// Git applies our patch and arrives at the same tree.
 #[test]
 fn diffs_and_patches_are_what_git_takes() {
-    let scene = scene(Engine::Sqlite);
+    let setup = setup(Engine::Sqlite);
     let get = |path: &str, form: &str| {
         let accept = format!("application/vnd.github.{form}");
-        let request = scene.api().request("GET", &format!("{REPO}/{path}")).header("Accept", &accept);
-        let answer = request.send(scene.server.http_addr());
+        let request = setup.api().request("GET", &format!("{REPO}/{path}")).header("Accept", &accept);
+        let answer = request.send(setup.server.http_addr());
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.body
     };
-    assert_eq!(get("commits/main", "sha"), scene.git(&["rev-parse", "main"]).into_bytes());
+    assert_eq!(get("commits/main", "sha"), setup.git(&["rev-parse", "main"]).into_bytes());
 
-    let file = scene.tree.join("../received");
+    let file = setup.tree.join("../received");
     for (from, to, path, form) in [
         ("v1.0^{commit}", "main", "commits/main", "diff"),
         ("main", "feature/x", "commits/feature%2Fx", "diff"),
         ("v1.0^{commit}", "feature/x", "compare/v1.0...feature/x", "diff"),
     ] {
         std::fs::write(&file, get(path, form)).expect("writable");
-        scene.git(&["checkout", "-q", "--detach", from]);
-        scene.git(&["apply", "--index", file.to_str().expect("a path of ours")]);
-        assert_eq!(scene.git(&["write-tree"]), scene.git(&["rev-parse", &format!("{to}^{{tree}}")]), "{path}");
-        scene.git(&["reset", "-q", "--hard"]);
+        setup.git(&["checkout", "-q", "--detach", from]);
+        setup.git(&["apply", "--index", file.to_str().expect("a path of ours")]);
+        assert_eq!(setup.git(&["write-tree"]), setup.git(&["rev-parse", &format!("{to}^{{tree}}")]), "{path}");
+        setup.git(&["reset", "-q", "--hard"]);
     }
     std::fs::write(&file, get("compare/v1.0...feature/x", "patch")).expect("writable");
-    scene.git(&["checkout", "-q", "--detach", "v1.0"]);
-    scene.git(&["am", "-q", file.to_str().expect("a path of ours")]);
-    assert_eq!(scene.git(&["rev-parse", "HEAD^{tree}"]), scene.git(&["rev-parse", "feature/x^{tree}"]));
+    setup.git(&["checkout", "-q", "--detach", "v1.0"]);
+    setup.git(&["am", "-q", file.to_str().expect("a path of ours")]);
+    assert_eq!(setup.git(&["rev-parse", "HEAD^{tree}"]), setup.git(&["rev-parse", "feature/x^{tree}"]));
     assert_eq!(
-        scene.git(&["log", "-2", "--format=%s %an %at"]),
-        scene.git(&["log", "-2", "--format=%s %an %at", "feature/x"])
+        setup.git(&["log", "-2", "--format=%s %an %at"]),
+        setup.git(&["log", "-2", "--format=%s %an %at", "feature/x"])
     );
 }
 
 #[rstest]
 fn a_comparison_counts_both_sides(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let api = Api::nobody(&scene.server);
+    let setup = setup(engine);
+    let api = Api::nobody(&setup.server);
     let compare = |range: &str| api.read(&format!("{REPO}/compare/{range}"));
     let ahead = compare("v1.0...feature%2Fx");
     assert_eq!((&ahead["status"], &ahead["ahead_by"], &ahead["behind_by"]), (&json!("ahead"), &json!(2), &json!(0)));
-    assert_eq!(shas(&ahead["commits"]), lines(&scene.git(&["log", "--reverse", "--format=%H", "v1.0..feature/x"])));
+    assert_eq!(shas(&ahead["commits"]), lines(&setup.git(&["log", "--reverse", "--format=%H", "v1.0..feature/x"])));
     assert_eq!(ahead["merge_base_commit"]["sha"], ahead["base_commit"]["sha"]);
     assert_eq!(ahead["files"].as_array().map(Vec::len), Some(2));
     let behind = compare("main...v0.9");
@@ -178,8 +178,8 @@ fn a_comparison_counts_both_sides(#[values(Engine::Sqlite, Engine::Postgres)] en
 
 #[rstest]
 fn objects_are_found_by_their_ids(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let api = Api::nobody(&scene.server);
+    let setup = setup(engine);
+    let api = Api::nobody(&setup.server);
     let refs = api.read(&format!("{REPO}/git/refs"));
     let listed: Vec<_> =
         refs.as_array().into_iter().flatten().map(|one| one["ref"].as_str().unwrap_or_default()).collect();
@@ -189,7 +189,7 @@ fn objects_are_found_by_their_ids(#[values(Engine::Sqlite, Engine::Postgres)] en
     assert_error(&api.get(&format!("{REPO}/git/ref/heads/fea")), 404);
 
     let tree = api.read(&format!("{REPO}/git/trees/main?recursive=1"));
-    assert_eq!(tree["sha"], scene.git(&["rev-parse", "main^{tree}"]));
+    assert_eq!(tree["sha"], setup.git(&["rev-parse", "main^{tree}"]));
     let ours: Vec<_> = tree["tree"]
         .as_array()
         .into_iter()
@@ -199,11 +199,11 @@ fn objects_are_found_by_their_ids(#[values(Engine::Sqlite, Engine::Postgres)] en
             format!("{} {} {}\t{}", text("mode"), text("type"), text("sha"), text("path"))
         })
         .collect();
-    let gits = scene.alice.git.run(&scene.tree, &["-c", "core.quotePath=false", "ls-tree", "-r", "-t", "main"]).stdout;
+    let gits = setup.alice.git.run(&setup.tree, &["-c", "core.quotePath=false", "ls-tree", "-r", "-t", "main"]).stdout;
     assert_eq!(ours, lines(&String::from_utf8_lossy(&gits)));
     let flat = api.read(&format!("{REPO}/git/trees/{}", tree["sha"].as_str().unwrap_or_default()));
     assert_eq!(flat["tree"].as_array().map(Vec::len), Some(6));
-    let commit = scene.git(&["rev-parse", "main"]);
+    let commit = setup.git(&["rev-parse", "main"]);
     assert_eq!(api.read(&format!("{REPO}/git/commits/{commit}"))["tree"]["sha"], tree["sha"]);
     for path in
         ["git/commits/main", "git/blobs/zzzz", "git/blobs/1111111111111111111111111111111111111111", "git/trees/absent"]

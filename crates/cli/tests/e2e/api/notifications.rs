@@ -11,7 +11,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(30);
 
 /// Alice's project, which bob watches; his token reads notifications.
-fn scene(engine: Engine) -> (Server, Person, String) {
+fn setup(engine: Engine) -> (Server, Person, String) {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     alice.create(&server, "project", false);
@@ -40,7 +40,7 @@ fn unread(api: &Api<'_>, path: &str, count: usize) -> Vec<Value> {
 
 #[rstest]
 fn what_one_is_told_is_listed_read_and_put_away(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice, token) = scene(engine);
+    let (server, alice, token) = setup(engine);
     let (owner, bob) = (Api::of(&server, &alice), Api::with(&server, &token));
     open(&owner, "First", "");
     unread(&bob, "/notifications", 1);
@@ -88,7 +88,7 @@ fn what_one_is_told_is_listed_read_and_put_away(#[values(Engine::Sqlite, Engine:
 
 #[rstest]
 fn a_thread_is_muted_and_heard_again(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice, token) = scene(engine);
+    let (server, alice, token) = setup(engine);
     let (owner, bob) = (Api::of(&server, &alice), Api::with(&server, &token));
     open(&owner, "Noise", "");
     let thread = unread(&bob, "/notifications", 1)[0]["id"].as_str().expect("text").to_owned();
@@ -110,7 +110,7 @@ fn a_thread_is_muted_and_heard_again(#[values(Engine::Sqlite, Engine::Postgres)]
 
 #[rstest]
 fn a_thread_is_nobody_elses_and_goes_with_the_access(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice, token) = scene(engine);
+    let (server, alice, token) = setup(engine);
     let (owner, bob) = (Api::of(&server, &alice), Api::with(&server, &token));
     open(&owner, "Plans", "");
     let thread = unread(&bob, "/notifications", 1)[0]["id"].as_str().expect("text").to_owned();

@@ -138,22 +138,22 @@ impl Private {
 
 #[rstest]
 fn each_scope_reaches_what_it_says_and_nothing_else(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = private(engine);
+    let setup = private(engine);
     let all: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
     let mut sets: Vec<String> = all.iter().map(|scope| (*scope).to_owned()).collect();
     sets.push("user,notifications,hooks".into());
     let (mut hidden, mut shown) = (0, 0);
     for words in sets {
         let scopes = Scopes::parse(&words).expect("scopes");
-        let api = Api::with(&scene.server, &scene.server.add_token("alice", &words));
+        let api = Api::with(&setup.server, &setup.server.add_token("alice", &words));
         for route in api_routes().into_iter().filter(|route| route.method == "GET") {
-            let path = scene.path(&route);
+            let path = setup.path(&route);
             let response = api.get(&path);
             let text = response.text();
             let allowed = route.access.scopes().into_iter().all(|needed| scopes.allow(needed));
             assert_eq!(response.status == 403, !allowed, "{words} at {path}: {} {text}", response.status);
             if !scopes.allow(Scope::KeysRead) {
-                assert!(!text.contains(&scene.key), "{words} reads a key at {path}");
+                assert!(!text.contains(&setup.key), "{words} reads a key at {path}");
             }
             // The scope `admin` includes the site's logs.
             let knows = scopes.allow(Scope::RepoRead) || scopes.allow(Scope::Admin) && path.starts_with("/admin/");
@@ -175,9 +175,9 @@ fn each_scope_reaches_what_it_says_and_nothing_else(#[values(Engine::Sqlite, Eng
 fn a_token_without_a_scope_of_repositories_changes_nothing_private(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = private(engine);
-    let token = scene.server.add_token("alice", "user,hooks,notifications");
-    let api = Api::with(&scene.server, &token);
+    let setup = private(engine);
+    let token = setup.server.add_token("alice", "user,hooks,notifications");
+    let api = Api::with(&setup.server, &token);
     let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("the key was just made");
     let message = assert_error(&api.post("/user/keys", json!({ "title": "thief", "key": key })), 403);
     assert!(message.contains("the keys scope;"), "{message}");
@@ -186,8 +186,8 @@ fn a_token_without_a_scope_of_repositories_changes_nothing_private(
     assert_eq!(api.read("/notifications?all=true"), json!([]));
     assert_eq!(api.put("/notifications", json!({})).status, 205);
     let unread = "SELECT count(*) FROM notifications WHERE user_id = 1 AND state = 'unread'";
-    assert_ne!(query(&scene.server, unread), "0", "what it does not see it does not mark");
-    let reader = Api::with(&scene.server, &scene.server.add_token("alice", "notifications,repo:read"));
+    assert_ne!(query(&setup.server, unread), "0", "what it does not see it does not mark");
+    let reader = Api::with(&setup.server, &setup.server.add_token("alice", "notifications,repo:read"));
     assert_eq!(reader.put("/notifications", json!({})).status, 205);
-    assert_eq!(query(&scene.server, unread), "0");
+    assert_eq!(query(&setup.server, unread), "0");
 }

@@ -11,7 +11,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-struct Scene {
+struct Setup {
     server: Server,
     alice: Person,
     bob: Person,
@@ -19,14 +19,14 @@ struct Scene {
     project: Value,
 }
 
-fn scene(engine: Engine) -> Scene {
+fn setup(engine: Engine) -> Setup {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     let project = alice.create(&server, "project", true);
-    Scene { server, alice, bob, project }
+    Setup { server, alice, bob, project }
 }
 
-impl Scene {
+impl Setup {
     fn giver(&self) -> Api<'_> {
         Api::of(&self.server, &self.alice)
     }
@@ -57,26 +57,26 @@ fn answer(api: &Api<'_>, offer: &Value, answer: &str) -> Response {
 fn an_offer_tells_both_sides_what_they_need_and_the_recipient_takes_it(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
-    let (giver, taker) = (scene.giver(), scene.taker());
+    let setup = setup(engine);
+    let (giver, taker) = (setup.giver(), setup.taker());
     assert_eq!(giver.patch("/repos/alice/project", json!({ "description": "What it is" })).status, 200);
-    let offer = scene.offer();
+    let offer = setup.offer();
     let path = format!("/repository_transfers/{}", offer["id"]);
-    let id = scene.project["id"].as_i64().expect("an id");
+    let id = setup.project["id"].as_i64().expect("an id");
 
     for (field, value) in [("status", "pending"), ("new_full_name", "bob/project")] {
         assert_eq!(offer[field], value, "{field}");
     }
     assert_eq!((&offer["from"]["login"], &offer["to"]["login"]), (&json!("alice"), &json!("bob")));
-    assert_eq!(offer["url"], format!("{}/api/v3{path}", scene.server.url()));
+    assert_eq!(offer["url"], format!("{}/api/v3{path}", setup.server.url()));
     assert_eq!(offer["decided_at"], Value::Null);
-    let made: i64 = query(&scene.server, "SELECT created_at FROM repo_transfers").parse().expect("microseconds");
+    let made: i64 = query(&setup.server, "SELECT created_at FROM repo_transfers").parse().expect("microseconds");
     let made = Timestamp::from_micros(made);
     assert_eq!(offer["created_at"], made.to_string());
     assert_eq!(offer["expires_at"], made.plus(Duration::from_secs(7 * 86_400)).to_string());
     let repository = json!({
         "id": id, "full_name": "alice/project", "private": true, "archived": false, "description": "What it is",
-        "size": 0, "pushed_at": null, "url": format!("{}/api/v3/repositories/{id}", scene.server.url()),
+        "size": 0, "pushed_at": null, "url": format!("{}/api/v3/repositories/{id}", setup.server.url()),
     });
     assert_eq!(offer["repository"], repository);
     assert_eq!(offer["permissions"], json!({ "accept": false, "decline": false, "cancel": true }));
@@ -110,34 +110,34 @@ fn an_offer_tells_both_sides_what_they_need_and_the_recipient_takes_it(
         assert_eq!(kept["repository"][field], Value::Null, "{field}");
     }
 
-    let before = scene.traces();
+    let before = setup.traces();
     assert_conflict(&answer(&taker, &offer, "accept"), "already accepted");
     assert_conflict(&answer(&taker, &offer, "decline"), "already accepted");
     assert_conflict(&answer(&giver, &offer, "cancel"), "already accepted");
-    assert_eq!(scene.traces(), before, "what came too late leaves no trace");
-    assert_healthy(&scene.server);
+    assert_eq!(setup.traces(), before, "what came too late leaves no trace");
+    assert_healthy(&setup.server);
 }
 
 #[rstest]
 fn a_stranger_cannot_tell_an_offer_from_none(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let carol = person(&scene.server, "carol");
-    let public = scene.alice.create(&scene.server, "public", false);
+    let setup = setup(engine);
+    let carol = person(&setup.server, "carol");
+    let public = setup.alice.create(&setup.server, "public", false);
     assert_eq!(public["private"], false);
-    scene.offer();
-    let of_public = scene.giver().post("/repos/alice/public/transfer", json!({ "new_owner": "bob" }));
+    setup.offer();
+    let of_public = setup.giver().post("/repos/alice/public/transfer", json!({ "new_owner": "bob" }));
     assert_eq!(of_public.status, 202);
-    let ids = query(&scene.server, "SELECT id FROM repo_transfers ORDER BY id");
+    let ids = query(&setup.server, "SELECT id FROM repo_transfers ORDER BY id");
     assert_eq!(ids.lines().count(), 2);
 
-    for who in [Api::of(&scene.server, &carol), Api::nobody(&scene.server)] {
+    for who in [Api::of(&setup.server, &carol), Api::nobody(&setup.server)] {
         let expected = if who.token.is_some() { 404 } else { 401 };
         for (method, tail) in
             [("GET", ""), ("HEAD", ""), ("POST", "/accept"), ("POST", "/decline"), ("POST", "/cancel")]
         {
             let ask = |id: &str| {
                 let path = format!("/repository_transfers/{id}{tail}");
-                comparable(who.request(method, &path).send(scene.server.http_addr()))
+                comparable(who.request(method, &path).send(setup.server.http_addr()))
             };
             let absent = ask("987654321");
             assert_eq!(absent.status, expected, "{method} {tail}");
@@ -146,18 +146,18 @@ fn a_stranger_cannot_tell_an_offer_from_none(#[values(Engine::Sqlite, Engine::Po
             }
         }
     }
-    assert_eq!(Api::of(&scene.server, &carol).read("/user/repository_transfers"), json!([]));
-    assert_error(&Api::nobody(&scene.server).get("/user/repository_transfers"), 401);
+    assert_eq!(Api::of(&setup.server, &carol).read("/user/repository_transfers"), json!([]));
+    assert_error(&Api::nobody(&setup.server).get("/user/repository_transfers"), 401);
 }
 
 #[rstest]
 fn each_side_gives_its_own_answer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let (giver, taker) = (scene.giver(), scene.taker());
-    let carol = person(&scene.server, "carol");
-    let helper = Api::of(&scene.server, &carol);
+    let setup = setup(engine);
+    let (giver, taker) = (setup.giver(), setup.taker());
+    let carol = person(&setup.server, "carol");
+    let helper = Api::of(&setup.server, &carol);
 
-    let offer = scene.offer();
+    let offer = setup.offer();
     assert_error(&answer(&giver, &offer, "accept"), 403);
     assert_error(&answer(&giver, &offer, "decline"), 403);
     assert_error(&answer(&taker, &offer, "cancel"), 403);
@@ -167,13 +167,13 @@ fn each_side_gives_its_own_answer(#[values(Engine::Sqlite, Engine::Postgres)] en
     assert_conflict(&answer(&taker, &offer, "accept"), "already declined");
     assert_conflict(&answer(&giver, &offer, "cancel"), "already declined");
 
-    let offer = scene.offer();
+    let offer = setup.offer();
     let canceled = answer(&giver, &offer, "cancel");
     assert_eq!((canceled.status, &canceled.json()["status"]), (200, &json!("canceled")));
     assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
 
     // An administrator of the repository may cancel an offer; others get 404.
-    let offer = scene.offer();
+    let offer = setup.offer();
     let set = |role: &str| giver.put("/repos/alice/project/collaborators/carol", json!({ "permission": role })).status;
     assert_eq!(set("maintain"), 204);
     assert_error(&answer(&helper, &offer, "cancel"), 404);
@@ -183,16 +183,16 @@ fn each_side_gives_its_own_answer(#[values(Engine::Sqlite, Engine::Postgres)] en
     let done: Vec<Value> = giver.read("/repos/alice/project/audit").as_array().cloned().unwrap_or_default();
     assert_eq!((&done[0]["action"], &done[0]["actor"]["login"]), (&json!("repo_transfer_canceled"), &json!("carol")));
     assert_eq!(giver.read("/repos/alice/project")["owner"]["login"], "alice");
-    assert_healthy(&scene.server);
+    assert_healthy(&setup.server);
 }
 
 #[rstest]
 fn an_offer_that_cannot_be_made_says_why(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let giver = scene.giver();
-    scene.server.add_user("gone");
-    scene.server.cli_ok(&["user", "suspend", "gone"]);
-    let before = scene.traces();
+    let setup = setup(engine);
+    let giver = setup.giver();
+    setup.server.add_user("gone");
+    setup.server.cli_ok(&["user", "suspend", "gone"]);
+    let before = setup.traces();
     let offer = |body: Value| giver.post("/repos/alice/project/transfer", body);
     for nobody in ["nobody", "", "a b", "../bob", "gone", "api"] {
         let rule = assert_refused(&offer(json!({ "new_owner": nobody })), "new_owner", "invalid");
@@ -204,7 +204,7 @@ fn an_offer_that_cannot_be_made_says_why(#[values(Engine::Sqlite, Engine::Postgr
     assert_refused(&offer(json!({ "new_owner": 7 })), "new_owner", "invalid");
     let rule = assert_refused(&offer(json!({ "new_owner": "bob", "new_name": "other" })), "new_name", "unprocessable");
     assert!(rule.contains("cannot rename the repository"), "{rule}");
-    assert_eq!(scene.traces(), before);
+    assert_eq!(setup.traces(), before);
 
     assert_eq!(offer(json!({ "new_owner": "BOB", "new_name": "project" })).status, 202);
     assert_conflict(&offer(json!({ "new_owner": "bob" })), "cancel that offer first");
@@ -212,38 +212,38 @@ fn an_offer_that_cannot_be_made_says_why(#[values(Engine::Sqlite, Engine::Postgr
 
 #[rstest]
 fn a_name_that_the_recipient_has_keeps_the_offer_open(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let taker = scene.taker();
-    scene.bob.create(&scene.server, "project", false);
-    let offer = scene.offer();
-    let before = scene.traces();
+    let setup = setup(engine);
+    let taker = setup.taker();
+    setup.bob.create(&setup.server, "project", false);
+    let offer = setup.offer();
+    let before = setup.traces();
     let refused = answer(&taker, &offer, "accept");
     assert_taken(&refused);
-    assert_eq!(scene.traces(), before);
+    assert_eq!(setup.traces(), before);
     assert_eq!(taker.read("/user/repository_transfers")[0]["status"], "pending");
 
     assert_eq!(taker.patch("/repos/bob/project", json!({ "name": "mine" })).status, 200);
     assert_eq!(answer(&taker, &offer, "accept").status, 200);
-    assert_eq!(taker.read("/repos/bob/project")["id"], scene.project["id"]);
-    assert_healthy(&scene.server);
+    assert_eq!(taker.read("/repos/bob/project")["id"], setup.project["id"]);
+    assert_healthy(&setup.server);
 }
 
 #[rstest]
 fn an_offer_ends_by_itself(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let (giver, taker) = (scene.giver(), scene.taker());
-    let offer = scene.offer();
-    query(&scene.server, "UPDATE repo_transfers SET expires_at = 1");
-    let before = scene.traces();
+    let setup = setup(engine);
+    let (giver, taker) = (setup.giver(), setup.taker());
+    let offer = setup.offer();
+    query(&setup.server, "UPDATE repo_transfers SET expires_at = 1");
+    let before = setup.traces();
     assert_conflict(&answer(&taker, &offer, "accept"), "expired");
     assert_conflict(&answer(&taker, &offer, "decline"), "expired");
     assert_conflict(&answer(&giver, &offer, "cancel"), "expired");
-    assert_eq!(scene.traces(), before);
+    assert_eq!(setup.traces(), before);
     let seen = taker.read(&format!("/repository_transfers/{}", offer["id"]));
     assert_eq!((&seen["status"], &seen["repository"]["private"]), (&json!("expired"), &Value::Null));
     assert_eq!(seen["permissions"]["accept"], false);
 
-    let second = scene.offer();
+    let second = setup.offer();
     assert_ne!(second["id"], offer["id"], "it does not stand in the way of another one");
     assert_conflict(&answer(&taker, &offer, "accept"), "already expired");
     assert_eq!(answer(&taker, &second, "accept").status, 200);
@@ -251,50 +251,50 @@ fn an_offer_ends_by_itself(#[values(Engine::Sqlite, Engine::Postgres)] engine: E
 
 #[rstest]
 fn a_suspended_recipient_cannot_accept(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let offer = scene.offer();
-    scene.server.cli_ok(&["user", "suspend", "bob"]);
-    let before = scene.traces();
-    assert_error(&answer(&scene.taker(), &offer, "accept"), 401);
-    assert_eq!(scene.traces(), before);
-    assert_eq!(scene.giver().read("/user/repository_transfers")[0]["status"], "pending");
-    scene.server.cli_ok(&["user", "unsuspend", "bob"]);
-    assert_eq!(answer(&scene.taker(), &offer, "accept").status, 200);
+    let setup = setup(engine);
+    let offer = setup.offer();
+    setup.server.cli_ok(&["user", "suspend", "bob"]);
+    let before = setup.traces();
+    assert_error(&answer(&setup.taker(), &offer, "accept"), 401);
+    assert_eq!(setup.traces(), before);
+    assert_eq!(setup.giver().read("/user/repository_transfers")[0]["status"], "pending");
+    setup.server.cli_ok(&["user", "unsuspend", "bob"]);
+    assert_eq!(answer(&setup.taker(), &offer, "accept").status, 200);
 }
 
 #[rstest]
 fn an_offer_does_not_outlive_what_it_is_about(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let (giver, taker) = (scene.giver(), scene.taker());
-    person(&scene.server, "carol");
+    let setup = setup(engine);
+    let (giver, taker) = (setup.giver(), setup.taker());
+    person(&setup.server, "carol");
 
     // It goes another way: an old offer takes nothing, now or when it has come back.
-    let offer = scene.offer();
-    scene.server.cli_ok(&["repo", "transfer", "alice/project", "carol"]);
+    let offer = setup.offer();
+    setup.server.cli_ok(&["repo", "transfer", "alice/project", "carol"]);
     assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
-    scene.server.cli_ok(&["repo", "transfer", "carol/project", "alice"]);
+    setup.server.cli_ok(&["repo", "transfer", "carol/project", "alice"]);
     assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
 
-    let offer = scene.offer();
+    let offer = setup.offer();
     assert_eq!(giver.delete("/repos/alice/project").status, 204);
     assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
     let seen = taker.read(&format!("/repository_transfers/{}", offer["id"]));
     assert_eq!((&seen["status"], &seen["repository"]["size"]), (&json!("canceled"), &Value::Null));
     assert_eq!(taker.read("/user/repository_transfers"), json!([]));
-    let restore = format!("/repositories/{}/restore", scene.project["id"]);
+    let restore = format!("/repositories/{}/restore", setup.project["id"]);
     assert_eq!(giver.post(&restore, json!({})).status, 200);
     assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
-    assert_healthy(&scene.server);
+    assert_healthy(&setup.server);
 }
 
 #[test]
 fn offers_come_in_pages() {
-    let scene = scene(Engine::Sqlite);
-    let taker = scene.taker();
+    let setup = setup(Engine::Sqlite);
+    let taker = setup.taker();
     for name in ["a", "b", "c"] {
-        scene.alice.create(&scene.server, name, false);
+        setup.alice.create(&setup.server, name, false);
         let path = format!("/repos/alice/{name}/transfer");
-        assert_eq!(scene.giver().post(&path, json!({ "new_owner": "bob" })).status, 202);
+        assert_eq!(setup.giver().post(&path, json!({ "new_owner": "bob" })).status, 202);
     }
     let names = |list: Value| {
         let all = list.as_array().expect("a list").iter();

@@ -8,7 +8,7 @@ use abide_testkit::{Engine, Server};
 use thirtyfour::prelude::*;
 
 /// A server where ann has a repository with content.
-fn scene(engine: Engine, private: bool) -> (Server, Person) {
+fn setup(engine: Engine, private: bool) -> (Server, Person) {
     let server = open_server(engine);
     let ann = support::person(&server, "ann");
     ann.create(&server, "tool", private);
@@ -27,7 +27,7 @@ fn silent(browser: &Browser) {
 
 #[tokio::test]
 async fn the_danger_zone_is_used_with_open_eyes() {
-    let (server, _) = scene(Engine::Postgres, false);
+    let (server, _) = setup(Engine::Postgres, false);
     let browser = Browser::open(&server).await;
     log_in(&browser, "ann").await;
 
@@ -82,7 +82,7 @@ async fn the_danger_zone_is_used_with_open_eyes() {
 
 #[tokio::test]
 async fn a_private_repository_is_offered_and_taken() {
-    let (server, _) = scene(Engine::Sqlite, true);
+    let (server, _) = setup(Engine::Sqlite, true);
     server.add_user("bob");
     let giver = Browser::open(&server).await;
     log_in(&giver, "ann").await;
@@ -122,7 +122,7 @@ async fn a_private_repository_is_offered_and_taken() {
 
 #[tokio::test]
 async fn what_was_deleted_comes_back_also_under_another_name() {
-    let (server, ann) = scene(Engine::Postgres, false);
+    let (server, ann) = setup(Engine::Postgres, false);
     let browser = Browser::open(&server).await;
     log_in(&browser, "ann").await;
     for _ in 0..2 {

@@ -8,26 +8,26 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 /// A server whose clock never sweeps by itself, alice with a repository that has content and an old name, and bob.
-struct Scene {
+struct Setup {
     server: Server,
     alice: Person,
     bob: Person,
     id: i64,
 }
 
-fn scene(engine: Engine) -> Scene {
+fn setup(engine: Engine) -> Setup {
     let server = builder(engine).env("ABIDE_LIFECYCLE__SWEEP_INTERVAL", "1h").start();
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     let id = alice.create(&server, "first", false)["id"].as_i64().expect("an id");
     let tree = alice.git.init_work_tree();
     alice.git.commit_file(&tree, "a", "one", "one");
     alice.git.ok(&tree, &["push", "--quiet", &server.http_url("alice", "first"), "main"]);
-    let scene = Scene { server, alice, bob, id };
-    scene.must(&scene.alice, "PATCH", "/repos/alice/first", json!({ "name": "project" }));
-    scene
+    let setup = Setup { server, alice, bob, id };
+    setup.must(&setup.alice, "PATCH", "/repos/alice/first", json!({ "name": "project" }));
+    setup
 }
 
-impl Scene {
+impl Setup {
     fn request(&self, who: &Person, method: &str, path: &str, body: &Value) -> http::Request {
         http::Request::new(method, &format!("/api/v3{path}")).token(Some(&who.token)).json(body)
     }
@@ -83,36 +83,36 @@ enum Operation {
 }
 
 impl Operation {
-    fn request(self, scene: &Scene) -> http::Request {
-        let alice = &scene.alice;
+    fn request(self, setup: &Setup) -> http::Request {
+        let alice = &setup.alice;
         let repo = "/repos/alice/project";
         match self {
-            Self::Rename => scene.request(alice, "PATCH", repo, &json!({ "name": "renamed" })),
-            Self::Archive => scene.request(alice, "PATCH", repo, &json!({ "archived": true })),
+            Self::Rename => setup.request(alice, "PATCH", repo, &json!({ "name": "renamed" })),
+            Self::Archive => setup.request(alice, "PATCH", repo, &json!({ "archived": true })),
             Self::Unarchive => {
-                scene.must(alice, "PATCH", repo, json!({ "archived": true }));
-                scene.request(alice, "PATCH", repo, &json!({ "archived": false }))
+                setup.must(alice, "PATCH", repo, json!({ "archived": true }));
+                setup.request(alice, "PATCH", repo, &json!({ "archived": false }))
             }
-            Self::Visibility => scene.request(alice, "PATCH", repo, &json!({ "private": true })),
-            Self::Delete => scene.request(alice, "DELETE", repo, &json!({})),
+            Self::Visibility => setup.request(alice, "PATCH", repo, &json!({ "private": true })),
+            Self::Delete => setup.request(alice, "DELETE", repo, &json!({})),
             Self::Restore => {
-                scene.must(alice, "DELETE", repo, json!({}));
-                scene.request(alice, "POST", &format!("/repositories/{}/restore", scene.id), &json!({ "name": "back" }))
+                setup.must(alice, "DELETE", repo, json!({}));
+                setup.request(alice, "POST", &format!("/repositories/{}/restore", setup.id), &json!({ "name": "back" }))
             }
-            Self::Offer => scene.request(alice, "POST", &format!("{repo}/transfer"), &json!({ "new_owner": "bob" })),
+            Self::Offer => setup.request(alice, "POST", &format!("{repo}/transfer"), &json!({ "new_owner": "bob" })),
             Self::Accept | Self::Decline | Self::Cancel => {
                 let (who, word) = match self {
-                    Self::Accept => (&scene.bob, "accept"),
-                    Self::Decline => (&scene.bob, "decline"),
+                    Self::Accept => (&setup.bob, "accept"),
+                    Self::Decline => (&setup.bob, "decline"),
                     _ => (alice, "cancel"),
                 };
-                let path = format!("/repository_transfers/{}/{word}", scene.offer());
-                scene.request(who, "POST", &path, &json!({}))
+                let path = format!("/repository_transfers/{}/{word}", setup.offer());
+                setup.request(who, "POST", &path, &json!({}))
             }
             Self::Release => {
-                let names = scene.must(alice, "GET", &format!("{repo}/redirects"), json!({}));
+                let names = setup.must(alice, "GET", &format!("{repo}/redirects"), json!({}));
                 let path = format!("{repo}/redirects/{}", names[0]["id"]);
-                scene.request(alice, "DELETE", &path, &json!({}))
+                setup.request(alice, "DELETE", &path, &json!({}))
             }
         }
     }
@@ -176,64 +176,64 @@ fn crash_in_a_lifecycle_operation_leaves_all_of_it_or_nothing(
     #[case] before_commit: &str,
     #[case] committed: &str,
 ) {
-    let mut scene = scene(engine);
-    let request = operation.request(&scene);
-    let (before, recorded) = (scene.state(), scene.records(operation.action()));
+    let mut setup = setup(engine);
+    let request = operation.request(&setup);
+    let (before, recorded) = (setup.state(), setup.records(operation.action()));
     for point in [before_commit, committed] {
-        scene.server.restart_with_failpoint(point);
-        let address = scene.server.http_addr();
+        setup.server.restart_with_failpoint(point);
+        let address = setup.server.http_addr();
         let answer = std::panic::catch_unwind(|| request.send(address));
         assert!(answer.is_err(), "the server died before it could answer");
-        scene.server.wait_exit();
-        scene.server.restart();
-        assert_healthy(&scene.server);
+        setup.server.wait_exit();
+        setup.server.restart();
+        assert_healthy(&setup.server);
         if point == before_commit {
-            assert_eq!(scene.state(), before, "nothing happened");
-            assert_eq!(scene.records(operation.action()), recorded, "and nobody says it did");
+            assert_eq!(setup.state(), before, "nothing happened");
+            assert_eq!(setup.records(operation.action()), recorded, "and nobody says it did");
         }
     }
-    assert_eq!(scene.state(), operation.after());
+    assert_eq!(setup.state(), operation.after());
     let once_more = |count: &str| (count.parse::<i64>().expect("a count") + 1).to_string();
     assert_eq!(
-        scene.records(operation.action()),
+        setup.records(operation.action()),
         (once_more(&recorded.0), once_more(&recorded.1)),
         "told once in each log"
     );
-    scene.assert_content();
+    setup.assert_content();
 
-    let again = request.send(scene.server.http_addr());
+    let again = request.send(setup.server.http_addr());
     assert!(operation.again().contains(&again.status), "{} {}", again.status, again.text());
-    assert_healthy(&scene.server);
+    assert_healthy(&setup.server);
 }
 
 #[rstest]
 fn crash_in_handing_over_by_the_operator_leaves_all_of_it_or_nothing(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
+    let setup = setup(engine);
     let dies = |point: &str| {
-        let mut command = scene.server.command(&["repo", "transfer", "alice/project", "bob"]);
+        let mut command = setup.server.command(&["repo", "transfer", "alice/project", "bob"]);
         let output = command.env("ABIDE_FAILPOINT", point).output().expect("it starts");
         assert_eq!(output.status.code(), None, "it died: {}", String::from_utf8_lossy(&output.stderr));
-        assert_healthy(&scene.server);
+        assert_healthy(&setup.server);
     };
     dies(failpoint::HAND_OVER_BEFORE_COMMIT);
-    assert_eq!(scene.state(), "1|project|public||");
+    assert_eq!(setup.state(), "1|project|public||");
     dies(failpoint::HAND_OVER_COMMITTED);
-    assert_eq!(scene.state(), "2|project|public||");
-    assert_eq!(scene.records("repo_transfer_accepted"), ("1".into(), "1".into()));
-    scene.assert_content();
+    assert_eq!(setup.state(), "2|project|public||");
+    assert_eq!(setup.records("repo_transfer_accepted"), ("1".into(), "1".into()));
+    setup.assert_content();
 }
 
 /// Runs the sweep in a process that dies at a place.
-fn sweep_dies(scene: &Scene, settings: &[(&str, &str)], point: &str) {
-    let mut command = scene.server.command(&["jobs", "run", "lifecycle:sweep"]);
+fn sweep_dies(setup: &Setup, settings: &[(&str, &str)], point: &str) {
+    let mut command = setup.server.command(&["jobs", "run", "lifecycle:sweep"]);
     let output = command.envs(settings.iter().copied()).env("ABIDE_FAILPOINT", point).output().expect("it starts");
     assert_eq!(output.status.code(), None, "it died: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn sweep(scene: &Scene, settings: &[(&str, &str)]) {
-    let output = scene.server.command(&["jobs", "run", "lifecycle:sweep"]).envs(settings.iter().copied()).output();
+fn sweep(setup: &Setup, settings: &[(&str, &str)]) {
+    let output = setup.server.command(&["jobs", "run", "lifecycle:sweep"]).envs(settings.iter().copied()).output();
     let output = output.expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -252,45 +252,45 @@ fn crash_in_a_hard_delete_is_finished_by_the_next_sweep(
     )]
     point: &str,
 ) {
-    let scene = scene(engine);
-    let fork = scene.must(&scene.bob, "POST", "/repos/alice/project/forks", json!({}));
-    scene.must(&scene.alice, "DELETE", "/repos/alice/project", json!({}));
-    let shard = scene.server.data_dir().join(format!("repos/{:02x}", scene.id & 0xff));
+    let setup = setup(engine);
+    let fork = setup.must(&setup.bob, "POST", "/repos/alice/project/forks", json!({}));
+    setup.must(&setup.alice, "DELETE", "/repos/alice/project", json!({}));
+    let shard = setup.server.data_dir().join(format!("repos/{:02x}", setup.id & 0xff));
     let left = || std::fs::read_dir(&shard).expect("readable").count();
 
-    sweep_dies(&scene, AT_ONCE, point);
-    assert_healthy(&scene.server);
+    sweep_dies(&setup, AT_ONCE, point);
+    assert_healthy(&setup.server);
     let gone = point != failpoint::PURGE_BEFORE_COMMIT;
-    assert_eq!(scene.state().is_empty(), gone);
-    assert_eq!(scene.records("repo_hard_deleted").0, i64::from(gone).to_string());
+    assert_eq!(setup.state().is_empty(), gone);
+    assert_eq!(setup.records("repo_hard_deleted").0, i64::from(gone).to_string());
     if !gone {
-        scene.assert_content();
+        setup.assert_content();
     }
 
-    sweep(&scene, AT_ONCE);
-    assert_eq!((scene.state(), left()), (String::new(), 0), "nothing is left of it");
-    assert_eq!(scene.records("repo_hard_deleted"), ("1".into(), "1".into()));
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM repo_purges"), "0");
-    assert_healthy(&scene.server);
+    sweep(&setup, AT_ONCE);
+    assert_eq!((setup.state(), left()), (String::new(), 0), "nothing is left of it");
+    assert_eq!(setup.records("repo_hard_deleted"), ("1".into(), "1".into()));
+    assert_eq!(query(&setup.server, "SELECT count(*) FROM repo_purges"), "0");
+    assert_healthy(&setup.server);
     let url = format!("{}.git", fork["html_url"].as_str().expect("an address"));
-    scene.bob.git.ok(&scene.bob.git.fresh_dir(), &["clone", "--quiet", &url, "."]);
+    setup.bob.git.ok(&setup.bob.git.fresh_dir(), &["clone", "--quiet", &url, "."]);
 }
 
 #[rstest]
 fn crash_in_letting_offers_expire_leaves_all_of_them_or_none(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
-    scene.offer();
+    let setup = setup(engine);
+    setup.offer();
     let long_ago = "UPDATE repo_transfers SET expires_at = 1";
-    query(&scene.server, long_ago);
-    let status = || query(&scene.server, "SELECT status FROM repo_transfers");
+    query(&setup.server, long_ago);
+    let status = || query(&setup.server, "SELECT status FROM repo_transfers");
 
-    sweep_dies(&scene, &[], failpoint::EXPIRE_BEFORE_COMMIT);
-    assert_eq!((status(), scene.records("repo_transfer_expired").1), ("pending".into(), "0".into()));
-    sweep_dies(&scene, &[], failpoint::EXPIRE_COMMITTED);
-    assert_eq!((status(), scene.records("repo_transfer_expired").1), ("expired".into(), "1".into()));
-    sweep(&scene, &[]);
-    assert_eq!(scene.records("repo_transfer_expired"), ("0".into(), "1".into()), "told once, and only as an event");
-    assert_healthy(&scene.server);
+    sweep_dies(&setup, &[], failpoint::EXPIRE_BEFORE_COMMIT);
+    assert_eq!((status(), setup.records("repo_transfer_expired").1), ("pending".into(), "0".into()));
+    sweep_dies(&setup, &[], failpoint::EXPIRE_COMMITTED);
+    assert_eq!((status(), setup.records("repo_transfer_expired").1), ("expired".into(), "1".into()));
+    sweep(&setup, &[]);
+    assert_eq!(setup.records("repo_transfer_expired"), ("0".into(), "1".into()), "told once, and only as an event");
+    assert_healthy(&setup.server);
 }

@@ -2,7 +2,7 @@
 //! came out of a name.
 
 use crate::beside::Beside as _;
-use crate::grasp::scene::{Scene, npub};
+use crate::grasp::setup::{Setup, npub};
 use crate::pages::logged_in;
 use crate::support::{person, query, server};
 use abide_testkit::{Engine, GitClient, Key, Server, http};
@@ -87,7 +87,7 @@ fn the_test_itself_sees_what_is_injected() {
 }
 
 /// A site where everything that can have a name has a hostile one.
-fn scene(engine: Engine) -> Server {
+fn setup(engine: Engine) -> Server {
     let server = server(engine);
     server.add_admin("carol");
     let bob = person(&server, "bob");
@@ -176,7 +176,7 @@ fn addresses(server: &Server) -> Vec<String> {
 
 #[rstest]
 fn a_hostile_name_is_text_on_every_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let browser = logged_in(&server, "carol");
     let (mut shown, mut pictures) = (0, 0);
     for path in addresses(&server) {
@@ -198,10 +198,10 @@ fn a_hostile_name_is_text_on_every_page(#[values(Engine::Sqlite, Engine::Postgre
 /// old names. Every one of them must be there, so that its template is really shown.
 #[rstest]
 fn hostile_text_of_threads_offers_and_settings_is_text_too(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::new(engine);
-    let owner = scene.owner.clone();
-    scene.served(&owner, "tool", &[&["name", HOSTILE], &["description", HOSTILE], &["t", HOSTILE], &["web", HOSTILE]]);
-    scene.announce(&owner, "waits", &[&["name", HOSTILE], &["description", HOSTILE]]);
+    let mut setup = Setup::new(engine);
+    let owner = setup.owner.clone();
+    setup.served(&owner, "tool", &[&["name", HOSTILE], &["description", HOSTILE], &["t", HOSTILE], &["web", HOSTILE]]);
+    setup.announce(&owner, "waits", &[&["name", HOSTILE], &["description", HOSTILE]]);
     let coordinate = owner.coordinate("tool");
     let begun = [(1621, "an issue"), (1617, "a patch")].map(|(kind, about)| {
         let tags: &[&[&str]] =
@@ -209,14 +209,14 @@ fn hostile_text_of_threads_offers_and_settings_is_text_too(#[values(Engine::Sqli
         owner.event(Key::now(), kind, tags, HOSTILE)
     });
     for event in &begun {
-        assert!(scene.relay.publish(event).0);
+        assert!(setup.relay.publish(event).0);
         let (id, kind) = (event.id.to_hex(), event.kind.to_string());
         let comment: &[&[&str]] = &[&["E", &id], &["K", &kind], &["A", &coordinate], &["e", &id], &["k", &kind]];
-        assert!(scene.relay.publish(&owner.event(Key::now(), 1111, comment, HOSTILE)).0);
+        assert!(setup.relay.publish(&owner.event(Key::now(), 1111, comment, HOSTILE)).0);
     }
-    assert!(scene.relay.publish(&owner.event(Key::now(), 0, &[], &json!({ "name": HOSTILE }).to_string())).0);
+    assert!(setup.relay.publish(&owner.event(Key::now(), 0, &[], &json!({ "name": HOSTILE }).to_string())).0);
 
-    let server = &scene.server;
+    let server = &setup.server;
     server.add_admin("carol");
     let bob = person(server, "bob");
     let token = server.add_token("carol", "repo,user,hooks,keys");

@@ -1,7 +1,7 @@
 //! Rendering of user text costs a bounded amount of processor time.
 
 use super::{ATTACKER, VICTIM, begun, get, rest};
-use crate::grasp::scene::{Scene, now, npub};
+use crate::grasp::setup::{Setup, now, npub};
 use crate::support::{crowded, person};
 use abide_testkit::{Engine, Key, Nostr, http};
 use rstest::rstest;
@@ -50,11 +50,11 @@ fn nested_text_of_a_stranger_keeps_nobody_waiting(#[values(Engine::Sqlite, Engin
 
 #[rstest]
 fn a_thread_of_an_unknown_key_keeps_nobody_waiting(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::on(crowded(engine).start());
-    let (owner, unknown) = (scene.owner.clone(), Key::new(99));
-    scene.served(&owner, "demo", &[]);
+    let mut setup = Setup::on(crowded(engine).start());
+    let (owner, unknown) = (setup.owner.clone(), Key::new(99));
+    setup.served(&owner, "demo", &[]);
     let coordinate = owner.coordinate("demo");
-    let mut relay = Nostr::try_connect_from(ATTACKER, &scene.server.url()).expect("a relay takes strangers");
+    let mut relay = Nostr::try_connect_from(ATTACKER, &setup.server.url()).expect("a relay takes strangers");
     let mut publish = |key: &Key, subject: &str, text: &str| {
         let tags: &[&[&str]] = &[&["a", &coordinate], &["subject", subject]];
         let issue = key.event(now(), 1621, tags, text);
@@ -69,15 +69,15 @@ fn a_thread_of_an_unknown_key_keeps_nobody_waiting(#[values(Engine::Sqlite, Engi
         format!("<script>{}", "</a ".repeat(60_000)),
     ];
     let hostile: Vec<String> = hostile.iter().map(|text| publish(&unknown, "Hostile", text)).collect();
-    let ask = |page: &String| begun(&scene.server, ATTACKER, &format!("GET {page} HTTP/1.1\r\nHost: abide\r\n\r\n"));
+    let ask = |page: &String| begun(&setup.server, ATTACKER, &format!("GET {page} HTTP/1.1\r\nHost: abide\r\n\r\n"));
     let attack: Vec<TcpStream> = hostile.iter().cycle().take(24).map(ask).collect();
-    let page = get(&scene.server, VICTIM, &honest);
+    let page = get(&setup.server, VICTIM, &honest);
     assert_eq!(page.status, 200);
     assert!(page.text().contains("It <em>breaks</em> at start."), "rendered, and not kept waiting");
-    assert_eq!(get(&scene.server, VICTIM, &format!("/{}/demo", npub(&owner))).status, 200);
-    assert!(get(&scene.server, VICTIM, &hostile[0]).text().contains("Shown as plain text"));
+    assert_eq!(get(&setup.server, VICTIM, &format!("/{}/demo", npub(&owner))).status, 200);
+    assert!(get(&setup.server, VICTIM, &hostile[0]).text().contains("Shown as plain text"));
     drop(attack);
     // A client that disconnects leaves no work behind that blocks others.
     hostile.iter().cycle().take(40).for_each(|page| drop(ask(page)));
-    assert!(get(&scene.server, VICTIM, &hostile[1]).text().contains("Hostile"));
+    assert!(get(&setup.server, VICTIM, &hostile[1]).text().contains("Hostile"));
 }

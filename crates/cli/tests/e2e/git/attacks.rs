@@ -2,8 +2,8 @@
 //! address who notices nothing of it.
 
 use super::bombs;
-use super::scene::{Road, Scene, clone};
-use crate::grasp::scene::{Scene as Signed, now, npub, state};
+use super::setup::{Road, Setup, clone};
+use crate::grasp::setup::{Setup as Signed, now, npub, state};
 use crate::support::{builder, crowded};
 use abide_testkit::http::{Request, Response};
 use abide_testkit::{ATTACKER, Engine, Key, Peak, Server, connect_from, eventually};
@@ -56,22 +56,22 @@ pub(super) fn packet(text: &str) -> String {
 
 #[rstest]
 fn fetches_that_say_nothing_keep_nobody_from_cloning(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::on(crowded(engine).start(), Road::Ssh);
-    scene.pushed();
+    let setup = Setup::on(crowded(engine).start(), Road::Ssh);
+    setup.pushed();
     let silent = begun("/alice/demo.git", "git-upload-pack", None, b"0011command=fetch0001");
-    let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &silent)).collect();
+    let held: Vec<_> = (0..MANY).map(|_| hold(&setup.server, &silent)).collect();
 
-    scene.clone(&[]);
-    clone(scene.git(), &scene.server.http_url("alice", "demo"), &[]);
+    setup.clone(&[]);
+    clone(setup.git(), &setup.server.http_url("alice", "demo"), &[]);
     assert!(held.iter().all(is_open), "the attack went on meanwhile");
 }
 
 #[rstest]
 fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::on(crowded(engine).start(), Road::Http);
-    let (work, _) = scene.pushed();
-    let commit = scene.git().commit_file(&work, "noise", bombs::noise(12 << 20), "noise");
-    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let setup = Setup::on(crowded(engine).start(), Road::Http);
+    let (work, _) = setup.pushed();
+    let commit = setup.git().commit_file(&work, "noise", bombs::noise(12 << 20), "noise");
+    setup.git().ok(&work, &["push", "--quiet", "origin", "main"]);
     let wanted = [
         packet("command=fetch\n"),
         "0001".to_owned(),
@@ -84,11 +84,11 @@ fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, E
         .header("Content-Type", "application/x-git-upload-pack-request")
         .header("Git-Protocol", "version=2")
         .body(wanted);
-    let bytes = ask.to_bytes(scene.server.http_addr());
-    let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &bytes)).collect();
+    let bytes = ask.to_bytes(setup.server.http_addr());
+    let held: Vec<_> = (0..MANY).map(|_| hold(&setup.server, &bytes)).collect();
     eventually(SOON, || !held.iter().all(is_open));
 
-    scene.clone(&[]);
+    setup.clone(&[]);
     drop(held);
 }
 
@@ -101,10 +101,10 @@ pub(super) fn children(server: &Server) -> Vec<String> {
 }
 
 /// A push of the attacker's to a repository of a key of theirs, which nobody has to log in for.
-fn signed_push(scene: &mut Signed, attacker: &Key, pack: &[u8]) -> Vec<u8> {
-    scene.announce(attacker, "bait", &[]);
+fn signed_push(setup: &mut Signed, attacker: &Key, pack: &[u8]) -> Vec<u8> {
+    setup.announce(attacker, "bait", &[]);
     let tip = "1234567890123456789012345678901234567890";
-    scene.state_waits(&state(attacker, now() - 5, "bait", &[("refs/heads/main", tip)], Some("main")));
+    setup.state_waits(&state(attacker, now() - 5, "bait", &[("refs/heads/main", tip)], Some("main")));
     let zero = "0".repeat(40);
     let mut push = packet(&format!("{zero} {tip} refs/heads/main\0report-status")).into_bytes();
     push.extend(b"0000");
@@ -118,20 +118,20 @@ fn bait(attacker: &Key) -> String {
 
 #[rstest]
 fn pushes_that_do_not_end_keep_nobody_from_pushing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Signed::on(crowded(engine).start());
+    let mut setup = Signed::on(crowded(engine).start());
     let attacker = Key::new(9);
     // The head of a blob, and so little of it that git would wait for more.
-    let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x02\xb0\x80\x80\x01\x78\x9c");
+    let push = signed_push(&mut setup, &attacker, b"PACK\0\0\0\x02\0\0\0\x02\xb0\x80\x80\x01\x78\x9c");
     let begun = begun(&bait(&attacker), "git-receive-pack", None, &push);
-    let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &begun)).collect();
+    let held: Vec<_> = (0..MANY).map(|_| hold(&setup.server, &begun)).collect();
 
     let victim = Key::new(10);
-    scene.served(&victim, "tool", &[]);
-    let alice = crate::support::person(&scene.server, "alice");
-    alice.create(&scene.server, "demo", false);
-    alice.git.ok(&scene.work, &["push", "--quiet", &scene.server.http_url("alice", "demo"), "main"]);
+    setup.served(&victim, "tool", &[]);
+    let alice = crate::support::person(&setup.server, "alice");
+    alice.create(&setup.server, "demo", false);
+    alice.git.ok(&setup.work, &["push", "--quiet", &setup.server.http_url("alice", "demo"), "main"]);
     assert!(held.iter().all(is_open), "the attack went on meanwhile");
-    eventually(SOON, || children(&scene.server).is_empty());
+    eventually(SOON, || children(&setup.server).is_empty());
 }
 
 /// Refused pushes whose packs are read at once for one client, so that it sees the refusal.
@@ -141,15 +141,15 @@ const DRAINS: usize = 4;
 fn refused_pushes_of_one_account_are_read_a_few_at_a_time_and_others_hear_why(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::on(crowded(engine).env("ABIDE_GIT__QUEUE", "1s").start(), Road::Http);
-    let (work, tip) = scene.pushed();
-    let mallory = crate::support::person(&scene.server, "mallory");
+    let setup = Setup::on(crowded(engine).env("ABIDE_GIT__QUEUE", "1s").start(), Road::Http);
+    let (work, tip) = setup.pushed();
+    let mallory = crate::support::person(&setup.server, "mallory");
     // They may read the repository, but not push. Their packs do not end.
     let mut push = packet(&format!("{tip} {} refs/heads/main\0report-status", "1".repeat(40))).into_bytes();
     push.extend(b"0000");
     push.extend(bombs::noise(200 << 10));
     let begun = begun("/alice/demo.git", "git-receive-pack", Some(&mallory.token), &push);
-    let mut held: Vec<_> = (0..24).map(|_| hold(&scene.server, &begun)).collect();
+    let mut held: Vec<_> = (0..24).map(|_| hold(&setup.server, &begun)).collect();
     // The others are told without, and their connections end.
     eventually(SOON, || {
         held.retain(is_open);
@@ -158,12 +158,12 @@ fn refused_pushes_of_one_account_are_read_a_few_at_a_time_and_others_hear_why(
     assert_eq!(held.len(), DRAINS, "the attack goes on");
 
     // A refusal that is given while git sends a large pack.
-    scene.git().commit_file(&work, "noise", bombs::noise(6 << 20), "noise");
+    setup.git().commit_file(&work, "noise", bombs::noise(6 << 20), "noise");
     let too_long = format!("main:refs/heads/{}", "x".repeat(251));
-    let told = scene.git().fails(&work, &["push", "origin", &too_long]);
+    let told = setup.git().fails(&work, &["push", "origin", &too_long]);
     assert!(told.contains("a ref name must have at most"), "{told}");
     assert!(held.iter().all(is_open), "the attack went on meanwhile");
-    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    setup.git().ok(&work, &["push", "--quiet", "origin", "main"]);
 }
 
 /// The server's report about a push from the attacker's address.
@@ -181,11 +181,11 @@ fn report(server: SocketAddr, attacker: &Key, push: &[u8]) -> String {
 
 #[rstest]
 fn a_directory_of_a_gigabyte_in_a_small_pack_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Signed::on(builder(engine).start());
+    let mut setup = Signed::on(builder(engine).start());
     let attacker = Key::new(9);
     // A directory of a gigabyte, of which the first bytes are here.
-    let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x01\xa0\x80\x80\x80\x20\x78\x9c");
-    let reported = report(scene.server.http_addr(), &attacker, &push);
+    let push = signed_push(&mut setup, &attacker, b"PACK\0\0\0\x02\0\0\0\x01\xa0\x80\x80\x80\x20\x78\x9c");
+    let reported = report(setup.server.http_addr(), &attacker, &push);
     assert!(reported.contains("a commit, tree or tag has 1073741824 bytes; the limit is"), "{reported}");
 }
 
@@ -204,27 +204,27 @@ fn a_delta_bomb_costs_little_and_keeps_nobody_from_pushing(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const BOMBS: u32 = 2;
-    let mut scene = Signed::on(crowded(engine).start());
+    let mut setup = Signed::on(crowded(engine).start());
     let attacker = Key::new(9);
-    let push = signed_push(&mut scene, &attacker, &bomb);
+    let push = signed_push(&mut setup, &attacker, &bomb);
     assert!(push.len() < size, "{}", push.len());
-    let alice = crate::support::person(&scene.server, "alice");
-    alice.create(&scene.server, "demo", false);
-    let (addr, url) = (scene.server.http_addr(), scene.server.http_url("alice", "demo"));
-    let before = scene.server.processor_time();
+    let alice = crate::support::person(&setup.server, "alice");
+    alice.create(&setup.server, "demo", false);
+    let (addr, url) = (setup.server.http_addr(), setup.server.http_url("alice", "demo"));
+    let before = setup.server.processor_time();
     thread::scope(|scope| {
         let attacks: Vec<_> = (0..BOMBS).map(|_| scope.spawn(|| report(addr, &attacker, &push))).collect();
-        alice.git.ok(&scene.work, &["push", "--quiet", &url, "main"]);
+        alice.git.ok(&setup.work, &["push", "--quiet", &url, "main"]);
         clone(&alice.git, &url, &[]);
         assert_eq!(Request::new("GET", "/alice/demo").send(addr).status, 200);
-        scene.served(&Key::new(10), "tool", &[]);
+        setup.served(&Key::new(10), "tool", &[]);
         for attack in attacks {
             let reported = attack.join().expect("there is a report");
             assert!(reported.contains(refusal), "{reported}");
         }
     });
-    eventually(SOON, || children(&scene.server).is_empty());
-    let spent = scene.server.processor_time() - before;
+    eventually(SOON, || children(&setup.server).is_empty());
+    let spent = setup.server.processor_time() - before;
     assert!(spent < COST * BOMBS, "{spent:?}");
 }
 
@@ -246,12 +246,12 @@ fn pushes_of_one_stranger_take_the_memory_of_one_ration(
     #[case] refusal: &str,
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Signed::on(crowded(engine).start());
+    let mut setup = Signed::on(crowded(engine).start());
     let attacker = Key::new(9);
-    let push = signed_push(&mut scene, &attacker, &bomb);
-    let addr = scene.server.http_addr();
-    let before = scene.server.rss_bytes();
-    let (told, peak) = Peak::during(scene.server.pid(), || {
+    let push = signed_push(&mut setup, &attacker, &bomb);
+    let addr = setup.server.http_addr();
+    let before = setup.server.rss_bytes();
+    let (told, peak) = Peak::during(setup.server.pid(), || {
         thread::scope(|scope| {
             let pushes: Vec<_> = (0..at_once).map(|_| scope.spawn(|| report(addr, &attacker, &push))).collect();
             pushes.into_iter().map(|push| push.join().expect("there is a report")).collect::<Vec<_>>()
@@ -266,18 +266,18 @@ fn pushes_of_one_stranger_take_the_memory_of_one_ration(
 fn a_blame_of_a_file_that_was_large_is_refused_to_strangers_with_the_reason(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::on(crowded(engine).start(), Road::Http);
-    let (work, _) = scene.pushed();
+    let setup = Setup::on(crowded(engine).start(), Road::Http);
+    let (work, _) = setup.pushed();
     let text = format!("{}\n", "large ".repeat(200_000)).repeat(150);
-    scene.git().commit_file(&work, "f", text, "large");
-    scene.git().commit_file(&work, "f", "small\n", "small");
-    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
-    let addr = scene.server.http_addr();
+    setup.git().commit_file(&work, "f", text, "large");
+    setup.git().commit_file(&work, "f", "small\n", "small");
+    setup.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let addr = setup.server.http_addr();
     let blame = Request::new("GET", "/alice/demo/blame/main/f");
-    let (answer, peak) = Peak::during(scene.server.pid(), || blame.send_from(ATTACKER, addr));
+    let (answer, peak) = Peak::during(setup.server.pid(), || blame.send_from(ATTACKER, addr));
     assert_eq!(answer.status, 503, "{}", answer.text());
     assert!(answer.text().contains("more processor time or memory than the server allows"), "{}", answer.text());
-    assert!(peak.bytes() < scene.server.rss_bytes() + (160 << 20), "{}", peak.describe());
+    assert!(peak.bytes() < setup.server.rss_bytes() + (160 << 20), "{}", peak.describe());
     assert_eq!(Request::new("GET", "/alice/demo/blob/main/f").send_from(ATTACKER, addr).status, 200);
 }
 
@@ -301,20 +301,20 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
     let dir = tempfile::tempdir().expect("a directory can be made");
     let (binary, gate) = slow_git(dir.path());
     let server = crowded(engine).env("ABIDE_GIT__BINARY", &binary).env("ABIDE_GIT__QUEUE", "1s").start();
-    let scene = Scene::on(server, Road::Http);
-    let (work, _) = scene.pushed();
+    let setup = Setup::on(server, Road::Http);
+    let (work, _) = setup.pushed();
     for number in 0..12 {
         for kind in ["held", "other"] {
             fs::write(work.join(format!("{kind}{number}")), "text\n").expect("writable");
         }
     }
-    scene.git().ok(&work, &["add", "."]);
-    scene.git().commit_file(&work, "free", "text\n", "files");
-    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
-    let addr = scene.server.http_addr();
+    setup.git().ok(&work, &["add", "."]);
+    setup.git().commit_file(&work, "free", "text\n", "files");
+    setup.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let addr = setup.server.http_addr();
     let blame = |file: &str| Request::new("GET", &format!("/alice/demo/blame/main/{file}"));
     let ask = |number: usize| blame(&format!("held{number}")).to_bytes(addr);
-    let mut held: Vec<_> = (0..12).map(|number| hold(&scene.server, &ask(number))).collect();
+    let mut held: Vec<_> = (0..12).map(|number| hold(&setup.server, &ask(number))).collect();
     // Each file once: an answer that was given is remembered.
     let mut others = (0..12).map(|number| blame(&format!("other{number}")).send_from(ATTACKER, addr));
     let busy = others.find(|answer| answer.status == 503).expect("one address has only so many slots");
@@ -322,9 +322,9 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
 
     assert_eq!(blame("free").send(addr).status, 200, "somebody else asks");
     assert_eq!(Request::new("GET", "/alice/demo").send(addr).status, 200);
-    scene.clone(&[]);
-    scene.git().commit_file(&work, "README.md", "more\n", "more");
-    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    setup.clone(&[]);
+    setup.git().commit_file(&work, "README.md", "more\n", "more");
+    setup.git().ok(&work, &["push", "--quiet", "origin", "main"]);
     // Pushes without a slot are refused, one after the other; the attack went on meanwhile.
     eventually(Duration::from_secs(30), || {
         held.retain(is_open);

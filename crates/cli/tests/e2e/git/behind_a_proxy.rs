@@ -1,6 +1,6 @@
 //! A proxy stands between client and server, as most installations have it.
 
-use super::scene::noise;
+use super::setup::noise;
 use crate::support::{builder, person};
 use abide_testkit::Engine;
 use rstest::rstest;

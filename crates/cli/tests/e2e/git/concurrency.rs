@@ -1,6 +1,6 @@
 //! Several people at once.
 
-use super::scene::{Road, Scene, before_each_push, refs};
+use super::setup::{Road, Setup, before_each_push, refs};
 use crate::support::crowded;
 use abide_testkit::{Engine, GitClient};
 use rstest::rstest;
@@ -40,10 +40,10 @@ fn of_all_who_push_to_one_branch_at_once_one_wins_and_the_others_are_told(
 ) {
     const CLIENTS: usize = 4;
     const ROUNDS: usize = 3;
-    let scene = Scene::on(crowded(engine).start(), road);
-    let git = scene.git();
-    let (_, first) = scene.pushed();
-    let clones: Vec<_> = (0..CLIENTS).map(|_| scene.clone(&[])).collect();
+    let setup = Setup::on(crowded(engine).start(), road);
+    let git = setup.git();
+    let (_, first) = setup.pushed();
+    let clones: Vec<_> = (0..CLIENTS).map(|_| setup.clone(&[])).collect();
     let mut history = vec![first];
 
     for round in 0..ROUNDS {
@@ -67,13 +67,13 @@ fn of_all_who_push_to_one_branch_at_once_one_wins_and_the_others_are_told(
             assert!(reported.contains(reason), "{reported}");
         }
         history.push(heads[won[0]].clone());
-        assert_eq!(scene.refs(), refs([("refs/heads/main", &heads[won[0]])]));
+        assert_eq!(setup.refs(), refs([("refs/heads/main", &heads[won[0]])]));
     }
 
-    let kept = scene.stored(&["rev-list", "--reverse", "main"]);
+    let kept = setup.stored(&["rev-list", "--reverse", "main"]);
     assert_eq!(kept.lines().collect::<Vec<_>>(), history);
-    assert_eq!(git.ok(&scene.clone(&[]), &["rev-parse", "HEAD"]), history[ROUNDS]);
-    scene.assert_settled(1 + ROUNDS as i64);
+    assert_eq!(git.ok(&setup.clone(&[]), &["rev-parse", "HEAD"]), history[ROUNDS]);
+    setup.assert_settled(1 + ROUNDS as i64);
 }
 
 #[rstest]
@@ -82,10 +82,10 @@ fn pushes_to_different_branches_at_once_all_succeed(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const CLIENTS: usize = 6;
-    let scene = Scene::on(crowded(engine).start(), road);
-    let git = scene.git();
-    let (_, first) = scene.pushed();
-    let clones: Vec<_> = (0..CLIENTS).map(|_| scene.clone(&[])).collect();
+    let setup = Setup::on(crowded(engine).start(), road);
+    let git = setup.git();
+    let (_, first) = setup.pushed();
+    let clones: Vec<_> = (0..CLIENTS).map(|_| setup.clone(&[])).collect();
     let mut expected = refs([("refs/heads/main", &first)]);
     for (number, clone) in clones.iter().enumerate() {
         let head = git.commit_file(clone, &format!("{number}.txt"), "own\n", "Own");
@@ -95,6 +95,6 @@ fn pushes_to_different_branches_at_once_all_succeed(
     let pushes = push_all(git, &clones, |number| format!("main:refs/heads/own/{number}"));
 
     assert!(pushes.iter().all(|push| push.status.success()), "{pushes:?}");
-    assert_eq!(scene.refs(), expected);
-    scene.assert_settled(1 + CLIENTS as i64);
+    assert_eq!(setup.refs(), expected);
+    setup.assert_settled(1 + CLIENTS as i64);
 }

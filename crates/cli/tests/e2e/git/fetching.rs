@@ -1,6 +1,6 @@
 //! All of it, the latest, a part, or one commit.
 
-use super::scene::{Road, Scene, clone, ls_remote, traced};
+use super::setup::{Road, Setup, clone, ls_remote, traced};
 use crate::support::crowded;
 use abide_testkit::{Engine, GitClient, History};
 use rstest::rstest;
@@ -18,10 +18,10 @@ fn a_fetch_brings_what_was_pushed_since(
     #[values(Road::Http, Road::Ssh)] road: Road,
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let (work, first) = scene.pushed();
-    let clone = scene.clone(&[]);
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let (work, first) = setup.pushed();
+    let clone = setup.clone(&[]);
 
     let second = git.commit_file(&work, "more.txt", "more\n", "More");
     git.ok(&work, &["push", "--quiet", "origin", "main", "main:refs/heads/side"]);
@@ -30,7 +30,7 @@ fn a_fetch_brings_what_was_pushed_since(
 
     assert_eq!(git.ok(&clone, &["rev-parse", "origin/main", "origin/side"]), format!("{second}\n{second}"));
     assert_eq!(git.ok(&clone, &["show", "origin/main:more.txt"]), "more");
-    scene.assert_settled(2);
+    setup.assert_settled(2);
 }
 
 #[rstest]
@@ -41,13 +41,13 @@ fn a_shallow_clone_can_be_deepened_and_completed(
     #[case] engine: Engine,
     #[values("protocol.version=0", "protocol.version=2")] version: &str,
 ) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let work = scene.work_tree();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let work = setup.work_tree();
     git.fast_import(&work, History { commits: 6, bytes_per_commit: 100, refs: 0 });
     git.ok(&work, &["push", "--quiet", "origin", "main"]);
 
-    let shallow = scene.clone(&["-c", version, "--depth=2"]);
+    let shallow = setup.clone(&["-c", version, "--depth=2"]);
     assert_eq!(commits(git, &shallow, "HEAD"), 2);
     git.ok(&shallow, &["fetch", "--quiet", "--deepen=1"]);
     assert_eq!(commits(git, &shallow, "origin/main"), 3);
@@ -63,30 +63,30 @@ fn a_shallow_clone_can_be_deepened_and_completed(
 #[case::http_postgres(Road::Http, Engine::Postgres)]
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 fn a_shallow_clone_can_push(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let work = scene.work_tree();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let work = setup.work_tree();
     git.fast_import(&work, History { commits: 4, bytes_per_commit: 100, refs: 0 });
     git.ok(&work, &["push", "--quiet", "origin", "main"]);
-    let shallow = scene.clone(&["--depth=1"]);
+    let shallow = setup.clone(&["--depth=1"]);
     assert_eq!(git.ok(&shallow, &["rev-parse", "--is-shallow-repository"]), "true");
 
     let commit = git.commit_file(&shallow, "more.txt", "more\n", "More");
     git.ok(&shallow, &["push", "--quiet", "origin", "main"]);
 
-    assert_eq!(scene.stored(&["rev-parse", "main"]), commit);
-    assert_eq!(scene.stored(&["rev-list", "--count", "main"]), "5");
-    assert!(!scene.bare().join("shallow").exists(), "the server's own history has no gap");
-    scene.assert_settled(2);
+    assert_eq!(setup.stored(&["rev-parse", "main"]), commit);
+    assert_eq!(setup.stored(&["rev-list", "--count", "main"]), "5");
+    assert!(!setup.bare().join("shallow").exists(), "the server's own history has no gap");
+    setup.assert_settled(2);
 }
 
 #[rstest]
 #[case::http_sqlite(Road::Http, Engine::Sqlite)]
 #[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
 fn a_partial_clone_fetches_files_when_they_are_needed(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let work = scene.work_tree();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let work = setup.work_tree();
     git.commit_file(&work, "old.txt", "old\n", "Old");
     fs::remove_file(work.join("old.txt")).unwrap();
     git.ok(&work, &["add", "--all"]);
@@ -97,7 +97,7 @@ fn a_partial_clone_fetches_files_when_they_are_needed(#[case] road: Road, #[case
         listed.lines().filter(|line| line.starts_with('?')).count()
     };
 
-    let partial = scene.clone(&["--filter=blob:none", "--no-checkout"]);
+    let partial = setup.clone(&["--filter=blob:none", "--no-checkout"]);
     assert_eq!(commits(git, &partial, "HEAD"), 2);
     assert_eq!(missing(&partial), 2);
     git.ok(&partial, &["checkout", "--quiet", "main"]);
@@ -112,16 +112,16 @@ fn a_partial_clone_fetches_files_when_they_are_needed(#[case] road: Road, #[case
 #[case::http_postgres(Road::Http, Engine::Postgres)]
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 fn one_branch_can_be_cloned_without_the_others(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let (work, first) = scene.pushed();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let (work, first) = setup.pushed();
     git.ok(&work, &["switch", "--quiet", "--create", "side"]);
     let side = git.commit_file(&work, "side.txt", "side\n", "Side");
     git.ok(&work, &["switch", "--quiet", "main"]);
     let main = git.commit_file(&work, "main.txt", "main\n", "Main");
     git.ok(&work, &["push", "--quiet", "origin", "main", "side"]);
 
-    let single = scene.clone(&["--single-branch", "--branch=side"]);
+    let single = setup.clone(&["--single-branch", "--branch=side"]);
 
     assert_eq!(git.ok(&single, &["rev-list", "HEAD"]), format!("{side}\n{first}"));
     let known = git.ok(&single, &["for-each-ref", "--format=%(refname)", "refs/remotes"]);
@@ -137,13 +137,13 @@ fn a_commit_that_no_ref_names_can_be_fetched_by_its_id(
     #[case] engine: Engine,
     #[values("protocol.version=0", "protocol.version=2")] version: &str,
 ) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let (work, first) = scene.pushed();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let (work, first) = setup.pushed();
     let second = git.commit_file(&work, "more.txt", "more\n", "More");
     git.ok(&work, &["push", "--quiet", "origin", "main"]);
 
-    let other = scene.work_tree();
+    let other = setup.work_tree();
     git.ok(&other, &["-c", version, "fetch", "--quiet", "origin", &first]);
 
     assert_eq!(git.ok(&other, &["rev-parse", "FETCH_HEAD"]), first);
@@ -157,16 +157,16 @@ fn a_commit_that_no_ref_names_can_be_fetched_by_its_id(
 #[rstest]
 fn a_request_may_come_compressed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     const BRANCHES: usize = 40;
-    let scene = Scene::new(Road::Http, engine);
-    let git = scene.git();
-    let work = scene.work_tree();
+    let setup = Setup::new(Road::Http, engine);
+    let git = setup.git();
+    let work = setup.work_tree();
     git.fast_import(&work, History { commits: BRANCHES, bytes_per_commit: 10, refs: 0 });
     let branches: Vec<_> = (0..BRANCHES).map(|back| format!("main~{back}:refs/heads/back/{back}")).collect();
     let refspecs: Vec<_> = branches.iter().map(String::as_str).collect();
     git.ok(&work, &[&["push", "--quiet", "origin"], &refspecs[..]].concat());
 
     let (tracing, trace) = traced(git, "GIT_TRACE_CURL");
-    let other = scene.work_tree();
+    let other = setup.work_tree();
     tracing.ok(&other, &["fetch", "--quiet", "origin"]);
 
     let trace = fs::read_to_string(trace).unwrap().to_lowercase();
@@ -181,9 +181,9 @@ fn a_fetch_beside_pushes_sees_one_of_them_and_all_of_it(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const PUSHES: usize = 8;
-    let scene = Scene::on(crowded(engine).start(), road);
-    let git = scene.git();
-    let (work, first) = scene.pushed();
+    let setup = Setup::on(crowded(engine).start(), road);
+    let git = setup.git();
+    let (work, first) = setup.pushed();
     let done = AtomicBool::new(false);
 
     let (seen, pushed) = thread::scope(|scope| {
@@ -199,38 +199,38 @@ fn a_fetch_beside_pushes_sees_one_of_them_and_all_of_it(
         });
         let mut seen = Vec::new();
         while !done.load(Ordering::Acquire) && !writer.is_finished() {
-            seen.push(ls_remote(git, &scene.url(), &[])["refs/heads/main"].clone());
-            let clone = clone(git, &scene.url(), &[]);
+            seen.push(ls_remote(git, &setup.url(), &[])["refs/heads/main"].clone());
+            let clone = clone(git, &setup.url(), &[]);
             git.ok(&clone, &["fsck", "--no-progress", "--connectivity-only"]);
             seen.push(git.ok(&clone, &["rev-parse", "origin/main"]));
         }
-        seen.push(ls_remote(git, &scene.url(), &[])["refs/heads/main"].clone());
+        seen.push(ls_remote(git, &setup.url(), &[])["refs/heads/main"].clone());
         (seen, writer.join().expect("every push went well"))
     });
 
     let places = seen.iter().map(|oid| pushed.iter().position(|pushed| pushed == oid).expect("this was pushed"));
     assert!(places.is_sorted(), "refs never go back: {seen:?} of {pushed:?}");
     assert_eq!(seen.last(), pushed.last());
-    scene.assert_settled(1 + PUSHES as i64);
+    setup.assert_settled(1 + PUSHES as i64);
 }
 
 #[rstest]
 #[case(Road::Http, Engine::Sqlite)]
 #[case(Road::Ssh, Engine::Postgres)]
 fn filters_that_walk_paths_are_refused(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
-    let (_, commit) = scene.pushed();
+    let setup = Setup::new(road, engine);
+    let (_, commit) = setup.pushed();
     for filter in ["blob:none", "blob:limit=1k", "tree:0"] {
         let option = format!("--filter={filter}");
         assert_eq!(
-            scene.git().ok(&scene.clone(&[&option, "--no-checkout"]), &["rev-parse", "HEAD"]),
+            setup.git().ok(&setup.clone(&[&option, "--no-checkout"]), &["rev-parse", "HEAD"]),
             commit,
             "{filter}"
         );
     }
     for filter in ["tree:2", "sparse:oid=HEAD:README.md", "combine:tree:1+blob:none"] {
-        let (option, work) = (format!("--filter={filter}"), scene.work_tree());
-        let said = scene.git().fails(&work, &["fetch", &option, &scene.url(), "main"]);
+        let (option, work) = (format!("--filter={filter}"), setup.work_tree());
+        let said = setup.git().fails(&work, &["fetch", &option, &setup.url(), "main"]);
         let refused = said.contains("not supported") || said.contains("max depth");
         assert!(refused, "{filter}: {said}");
     }

@@ -1,6 +1,6 @@
 //! Use of `git` over HTTP and over SSH, on SQLite and on PostgreSQL.
 //!
-//! [`scene`] is what each story starts from; the other modules are the stories. Every scenario runs on both roads and
+//! [`setup`] is what each story starts from; the other modules are the stories. Every scenario runs on both roads and
 //! both engines, the central ones in all four combinations.
 
 mod addresses;
@@ -20,7 +20,7 @@ mod ref_names;
 mod revoked;
 mod rewriting;
 mod roles;
-mod scene;
+mod setup;
 mod several_refs;
 mod tags;
 mod versions;

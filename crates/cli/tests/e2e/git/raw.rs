@@ -1,6 +1,6 @@
 //! Pushes as no git client would send them.
 
-use super::scene::{Road, SOON, Scene};
+use super::setup::{Road, SOON, Setup};
 use abide_testkit::GitClient;
 use abide_testkit::http::Request;
 use std::fs;
@@ -42,15 +42,15 @@ pub fn pack(git: &GitClient, dir: &Path, objects: &[&str]) -> Vec<u8> {
 
 /// Sends a push to Alice's repository by her road, and returns the lines of the report.
 #[track_caller]
-pub fn send(scene: &Scene, push: &[u8]) -> String {
-    match scene.road {
+pub fn send(setup: &Setup, push: &[u8]) -> String {
+    match setup.road {
         Road::Http => {
-            let response = request(scene).body(push).send(scene.server.http_addr());
+            let response = request(setup).body(push).send(setup.server.http_addr());
             assert_eq!(response.status, 200, "{}", response.text());
             read_lines(&mut &response.body[..])
         }
         Road::Ssh => {
-            let (mut ssh, stdin, report) = over_ssh(scene, push);
+            let (mut ssh, stdin, report) = over_ssh(setup, push);
             drop(stdin);
             let report = report.recv_timeout(SOON).expect("there is an answer");
             ssh.wait().expect("our own child can be waited for");
@@ -61,8 +61,8 @@ pub fn send(scene: &Scene, push: &[u8]) -> String {
 
 /// Sends a push over SSH and keeps the connection open both ways until the report is there, as libgit2 does.
 #[track_caller]
-pub fn send_and_stay(scene: &Scene, push: &[u8]) -> String {
-    let (mut ssh, stdin, report) = over_ssh(scene, push);
+pub fn send_and_stay(setup: &Setup, push: &[u8]) -> String {
+    let (mut ssh, stdin, report) = over_ssh(setup, push);
     let report = report.recv_timeout(SOON).expect("nobody has to hang up to get an answer");
     drop(stdin);
     ssh.wait().expect("our own child can be waited for");
@@ -70,15 +70,15 @@ pub fn send_and_stay(scene: &Scene, push: &[u8]) -> String {
 }
 
 /// The request of a push, without its body.
-pub fn request(scene: &Scene) -> Request {
+pub fn request(setup: &Setup) -> Request {
     Request::new("POST", "/alice/demo.git/git-receive-pack")
-        .token(Some(&scene.alice.token))
+        .token(Some(&setup.alice.token))
         .header("Content-Type", "application/x-git-receive-pack-request")
 }
 
 /// Sends a push over SSH. The report comes when it is there; the client goes on saying nothing.
-pub fn over_ssh(scene: &Scene, push: &[u8]) -> (Child, ChildStdin, Receiver<String>) {
-    let mut child = ssh(scene, "git-receive-pack");
+pub fn over_ssh(setup: &Setup, push: &[u8]) -> (Child, ChildStdin, Receiver<String>) {
+    let mut child = ssh(setup, "git-receive-pack");
     let mut stdin = child.stdin.take().expect("it was asked for");
     let mut stdout = child.stdout.take().expect("it was asked for");
     let (sender, report) = mpsc::channel();
@@ -91,14 +91,14 @@ pub fn over_ssh(scene: &Scene, push: &[u8]) -> (Child, ChildStdin, Receiver<Stri
 }
 
 /// A service of git for Alice's repository, over SSH.
-pub fn ssh(scene: &Scene, service: &str) -> Child {
-    let git = scene.git().command(&scene.git().fresh_dir(), &[]);
+pub fn ssh(setup: &Setup, service: &str) -> Child {
+    let git = setup.git().command(&setup.git().fresh_dir(), &[]);
     let (_, ssh) = git.get_envs().find(|(name, _)| *name == "GIT_SSH_COMMAND").expect("she came by SSH");
     let script = format!(
         "exec {} -p {} git@{} \"{service} '/alice/demo.git'\"",
         ssh.and_then(|ssh| ssh.to_str()).expect("temporary paths are UTF-8"),
-        scene.server.ssh_addr().port(),
-        scene.server.ssh_addr().ip(),
+        setup.server.ssh_addr().port(),
+        setup.server.ssh_addr().ip(),
     );
     Command::new("sh")
         .args(["-c", &script])

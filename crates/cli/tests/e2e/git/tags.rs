@@ -1,6 +1,6 @@
 //! Tags, light and annotated.
 
-use super::scene::{Road, Scene, ls_remote, refs};
+use super::setup::{Road, Setup, ls_remote, refs};
 use abide_testkit::Engine;
 use rstest::rstest;
 
@@ -8,9 +8,9 @@ use rstest::rstest;
 #[case::http_sqlite(Road::Http, Engine::Sqlite)]
 #[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
 fn light_and_annotated_tags_are_listed_with_what_they_stand_for(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let (work, commit) = scene.pushed();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let (work, commit) = setup.pushed();
     git.ok(&work, &["tag", "light"]);
     git.ok(&work, &["tag", "--annotate", "--message", "One", "v1"]);
     let tag = git.ok(&work, &["rev-parse", "v1"]);
@@ -30,30 +30,30 @@ fn light_and_annotated_tags_are_listed_with_what_they_stand_for(#[case] road: Ro
         ("refs/tags/v2^{}", &commit),
     ]);
     for version in ["protocol.version=0", "protocol.version=2"] {
-        assert_eq!(ls_remote(git, &scene.url(), &["-c", version]), expected, "{version}");
+        assert_eq!(ls_remote(git, &setup.url(), &["-c", version]), expected, "{version}");
     }
-    let clone = scene.clone(&[]);
+    let clone = setup.clone(&[]);
     assert_eq!(git.ok(&clone, &["rev-parse", "light", "v1", "v2"]), format!("{commit}\n{tag}\n{nested}"));
-    scene.assert_settled(2);
+    setup.assert_settled(2);
 }
 
 #[rstest]
 #[case::http_postgres(Road::Http, Engine::Postgres)]
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 fn annotated_tags_follow_their_commits_both_ways(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let (work, _) = scene.pushed();
-    let clone = scene.clone(&[]);
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let (work, _) = setup.pushed();
+    let clone = setup.clone(&[]);
     let commit = git.commit_file(&work, "more.txt", "more\n", "More");
     git.ok(&work, &["tag", "light"]);
     git.ok(&work, &["tag", "--annotate", "--message", "One", "v1"]);
     let tag = git.ok(&work, &["rev-parse", "v1"]);
 
     git.ok(&work, &["push", "--quiet", "--follow-tags", "origin", "main"]);
-    assert_eq!(scene.refs(), refs([("refs/heads/main", &commit), ("refs/tags/v1", &tag)]));
+    assert_eq!(setup.refs(), refs([("refs/heads/main", &commit), ("refs/tags/v1", &tag)]));
     git.ok(&clone, &["fetch", "--quiet"]);
 
     assert_eq!(git.ok(&clone, &["rev-parse", "v1", "v1^{commit}"]), format!("{tag}\n{commit}"));
-    scene.assert_settled(2);
+    setup.assert_settled(2);
 }

@@ -1,6 +1,6 @@
 //! The three versions of git's protocol.
 
-use super::scene::{Road, Scene, refs, traced};
+use super::setup::{Road, Setup, refs, traced};
 use abide_testkit::{Engine, GitClient};
 use rstest::rstest;
 use std::fs;
@@ -28,23 +28,23 @@ fn version_spoken(git: &GitClient, dir: &Path, args: &[&str]) -> u8 {
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 #[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
 fn every_version_clones_fetches_and_pushes(#[case] road: Road, #[case] engine: Engine, #[values(0, 1, 2)] version: u8) {
-    let scene = Scene::new(road, engine);
-    let git = scene.git();
-    let (work, first) = scene.pushed();
+    let setup = Setup::new(road, engine);
+    let git = setup.git();
+    let (work, first) = setup.pushed();
     let asked = format!("protocol.version={version}");
     let asked = asked.as_str();
 
     let clone = git.fresh_dir();
-    assert_eq!(version_spoken(git, &clone, &["-c", asked, "clone", "--quiet", &scene.url(), "."]), version);
+    assert_eq!(version_spoken(git, &clone, &["-c", asked, "clone", "--quiet", &setup.url(), "."]), version);
     assert_eq!(git.ok(&clone, &["rev-parse", "HEAD"]), first);
 
     let second = git.commit_file(&work, "more.txt", "more\n", "More");
     // Version 2 has no pushes; clients that prefer it push in version 0.
     let for_pushes = if version == 2 { 0 } else { version };
     assert_eq!(version_spoken(git, &work, &["-c", asked, "push", "--quiet", "origin", "main"]), for_pushes);
-    assert_eq!(scene.refs(), refs([("refs/heads/main", &second)]));
+    assert_eq!(setup.refs(), refs([("refs/heads/main", &second)]));
 
     assert_eq!(version_spoken(git, &clone, &["-c", asked, "fetch", "--quiet"]), version);
     assert_eq!(git.ok(&clone, &["rev-parse", "origin/main"]), second);
-    scene.assert_settled(2);
+    setup.assert_settled(2);
 }

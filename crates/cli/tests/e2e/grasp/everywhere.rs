@@ -1,6 +1,6 @@
 //! A pull request that names several repositories is released in all of them or in none.
 
-use super::scene::{Scene, WAITS, noise, now, npub, state};
+use super::setup::{Setup, WAITS, noise, now, npub, state};
 use crate::relay::store;
 use crate::support::{builder, query};
 use abide_nostr::Event;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Three repositories that share no commit. The first has a commit of about 325 kB, which the others lack.
 struct Three {
-    scene: Scene,
+    setup: Setup,
     owners: [Key; 3],
     commit: String,
     event: Event,
@@ -22,23 +22,23 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 impl Three {
     fn new(engine: Engine, settings: &[(&str, &str)]) -> Self {
         let builder = settings.iter().fold(builder(engine), |builder, (name, value)| builder.env(name, value));
-        let mut scene = Scene::on(builder.start());
+        let mut setup = Setup::on(builder.start());
         let owners = [1, 2, 3].map(Key::new);
-        scene.first = scene.git.commit_file(&scene.work, "noise", noise(1, 400_000), "a large file");
-        scene.served(&owners[0], NAMES[0], &[]);
+        setup.first = setup.git.commit_file(&setup.work, "noise", noise(1, 400_000), "a large file");
+        setup.served(&owners[0], NAMES[0], &[]);
         for number in [1, 2] {
-            scene.announce(&owners[number], NAMES[number], &[]);
-            let work = scene.git.init_work_tree();
-            let root = scene.git.commit_file(&work, "other", NAMES[number], "another beginning");
+            setup.announce(&owners[number], NAMES[number], &[]);
+            let work = setup.git.init_work_tree();
+            let root = setup.git.commit_file(&work, "other", NAMES[number], "another beginning");
             let refs: &[(&str, &str)] = &[("refs/heads/main", &root)];
-            scene.state_waits(&state(&owners[number], now() - 5, NAMES[number], refs, Some("main")));
-            scene.git.ok(&work, &["push", "-q", &scene.url(&owners[number], NAMES[number]), "main"]);
+            setup.state_waits(&state(&owners[number], now() - 5, NAMES[number], refs, Some("main")));
+            setup.git.ok(&work, &["push", "-q", &setup.url(&owners[number], NAMES[number]), "main"]);
         }
-        let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+        let commit = setup.git.commit_file(&setup.work, "feature", "1", "a feature");
         let named: Vec<String> = owners.iter().zip(NAMES).map(|(owner, name)| owner.coordinate(name)).collect();
         let tags: [&[&str]; 4] = [&["a", &named[0]], &["a", &named[1]], &["a", &named[2]], &["c", &commit]];
         let event = Key::new(9).event(now(), 1618, &tags, "please");
-        Self { scene, owners, commit, event }
+        Self { setup, owners, commit, event }
     }
 
     fn pushed(&self) -> String {
@@ -49,11 +49,11 @@ impl Three {
     fn is_refused(&mut self, event_first: bool) -> String {
         let (owner, to) = (self.owners[0].clone(), self.pushed());
         if event_first {
-            assert_eq!(self.scene.relay.publish(&self.event), (true, WAITS.to_owned()));
-            return self.scene.push_fails(&owner, NAMES[0], &[&to]);
+            assert_eq!(self.setup.relay.publish(&self.event), (true, WAITS.to_owned()));
+            return self.setup.push_fails(&owner, NAMES[0], &[&to]);
         }
-        self.scene.push(&owner, NAMES[0], &[&to]);
-        let (taken, reason) = self.scene.relay.publish(&self.event);
+        self.setup.push(&owner, NAMES[0], &[&to]);
+        let (taken, reason) = self.setup.relay.publish(&self.event);
         assert!(!taken, "{reason}");
         reason
     }
@@ -61,7 +61,7 @@ impl Three {
     /// How many of the repositories have the commit under the event's ref.
     fn reached(&self) -> usize {
         let has = |number: &usize| {
-            let refs = self.scene.refs(&self.owners[*number], NAMES[*number]);
+            let refs = self.setup.refs(&self.owners[*number], NAMES[*number]);
             refs.contains(&(format!("refs/nostr/{}", self.event.id), self.commit.clone()))
         };
         (0..3).filter(has).count()
@@ -69,19 +69,19 @@ impl Three {
 
     fn assert_nowhere(&mut self) {
         assert_eq!(self.reached(), 0);
-        assert!(!self.scene.is_served(&self.event));
-        assert_eq!(query(&self.scene.server, "SELECT count(*) FROM quota_reservations"), "0");
+        assert!(!self.setup.is_served(&self.event));
+        assert_eq!(query(&self.setup.server, "SELECT count(*) FROM quota_reservations"), "0");
     }
 
     /// Publishes the event and pushes the commit, whatever of it is here already.
     fn assert_everywhere(&mut self) {
-        self.scene.relay.publish(&self.event);
+        self.setup.relay.publish(&self.event);
         let (owner, to) = (self.owners[0].clone(), self.pushed());
-        self.scene.push(&owner, NAMES[0], &[&to]);
+        self.setup.push(&owner, NAMES[0], &[&to]);
         assert_eq!(self.reached(), 3);
-        assert!(self.scene.is_served(&self.event));
-        eventually(SOON, || query(&self.scene.server, "SELECT count(*) FROM quota_reservations") == "0");
-        self.scene.assert_healthy();
+        assert!(self.setup.is_served(&self.event));
+        eventually(SOON, || query(&self.setup.server, "SELECT count(*) FROM quota_reservations") == "0");
+        self.setup.assert_healthy();
     }
 }
 
@@ -95,8 +95,8 @@ fn a_quota_that_is_full_at_the_last_repository_keeps_it_out_of_all(
     let reported = three.is_refused(event_first);
     assert!(reported.contains("quota"), "{reported}");
     three.assert_nowhere();
-    three.scene.server.restart_with(&[("ABIDE_QUOTA__KEY_REPO_BYTES", "4MB")]);
-    three.scene.relay = Nostr::connect(&three.scene.server.url());
+    three.setup.server.restart_with(&[("ABIDE_QUOTA__KEY_REPO_BYTES", "4MB")]);
+    three.setup.relay = Nostr::connect(&three.setup.server.url());
     three.assert_everywhere();
 }
 
@@ -109,20 +109,20 @@ fn a_closed_repository_among_them_is_left_out_until_it_is_open(
     let mut three = Three::new(engine, &[]);
     let last = npub(&three.owners[2]);
     // The command finds accounts by name.
-    query(&three.scene.server, &format!("UPDATE users SET name = 'third' WHERE npub = '{last}'"));
+    query(&three.setup.server, &format!("UPDATE users SET name = 'third' WHERE npub = '{last}'"));
     let (closes, opens) = match archived {
         true => (["repo", "archive", "third/three"], ["repo", "unarchive", "third/three"]),
         false => (["user", "suspend", "third"], ["user", "unsuspend", "third"]),
     };
-    assert_eq!(three.scene.relay.publish(&three.event), (true, WAITS.to_owned()));
-    three.scene.server.cli_ok(&closes);
+    assert_eq!(three.setup.relay.publish(&three.event), (true, WAITS.to_owned()));
+    three.setup.server.cli_ok(&closes);
     let (owner, to) = (three.owners[0].clone(), three.pushed());
-    three.scene.push(&owner, NAMES[0], &[&to]);
+    three.setup.push(&owner, NAMES[0], &[&to]);
     assert_eq!(three.reached(), 2);
-    assert!(three.scene.is_served(&three.event));
-    three.scene.server.cli_ok(&opens);
+    assert!(three.setup.is_served(&three.event));
+    three.setup.server.cli_ok(&opens);
     eventually(SOON, || three.reached() == 3);
-    three.scene.assert_healthy();
+    three.setup.assert_healthy();
 }
 
 /// More pull requests than one page of the job.
@@ -130,28 +130,28 @@ fn a_closed_repository_among_them_is_left_out_until_it_is_open(
 fn a_repository_that_is_served_later_gets_all_earlier_pull_requests(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Scene::new(engine);
-    let (owner, late) = (scene.owner.clone(), Key::new(2));
-    scene.served(&owner, "demo", &[]);
+    let mut setup = Setup::new(engine);
+    let (owner, late) = (setup.owner.clone(), Key::new(2));
+    setup.served(&owner, "demo", &[]);
     let (one, two) = (owner.coordinate("demo"), late.coordinate("late"));
     let proposal = |number: u64| {
         // Every second is of the same time.
         Key::new(9).event(
             now() - number / 2,
             1618,
-            &[&["a", &one], &["a", &two], &["c", &scene.first]],
+            &[&["a", &one], &["a", &two], &["c", &setup.first]],
             &number.to_string(),
         )
     };
     let events: Vec<Event> = (0..60).map(proposal).collect();
-    store(&scene.server, &events);
-    scene.served(&late, "late", &[]);
+    store(&setup.server, &events);
+    setup.served(&late, "late", &[]);
     let reached = || {
-        let refs = scene.refs(&late, "late");
+        let refs = setup.refs(&late, "late");
         refs.iter().filter(|(name, _)| name.starts_with("refs/nostr/")).count()
     };
     eventually(Duration::from_secs(120), || reached() == events.len());
-    scene.assert_healthy();
+    setup.assert_healthy();
 }
 
 /// Each copy alone is within the bound of what one event makes the server copy; both together are not.

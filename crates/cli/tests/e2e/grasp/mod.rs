@@ -19,7 +19,7 @@ mod proposals;
 mod raising;
 mod reserved;
 mod restarts;
-pub mod scene;
+pub mod setup;
 mod states;
 mod strangers;
 mod suspended;

@@ -1,6 +1,6 @@
 //! An announcement, a state and a pull request do not expire while the pack of their push arrives.
 
-use super::scene::{Scene, WAITS, now, npub, state};
+use super::setup::{Setup, WAITS, now, npub, state};
 use crate::support::{builder, query};
 use abide_testkit::{Engine, Key, eventually};
 use rstest::rstest;
@@ -13,11 +13,11 @@ const TIP: &str = "1234567890123456789012345678901234567890";
 
 /// Sends the command and the head of the pack of a push that creates one ref, and waits until the pack arrives. The rest
 /// is never sent.
-fn begin_push(scene: &Scene, owner: &Key, identifier: &str, name: &str) -> TcpStream {
+fn begin_push(setup: &Setup, owner: &Key, identifier: &str, name: &str) -> TcpStream {
     let command = format!("{} {TIP} {name}\0report-status", "0".repeat(40));
     let mut push = format!("{:04x}{command}0000", command.len() + 4).into_bytes();
     push.extend(b"PACK\0\0\0\x02\0\0\0\x02\xb0\x80\x80\x01\x78\x9c");
-    let mut client = TcpStream::connect(scene.server.http_addr()).expect("the server listens");
+    let mut client = TcpStream::connect(setup.server.http_addr()).expect("the server listens");
     let head = format!(
         "POST /{}/{identifier}.git/git-receive-pack HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\
          Content-Type: application/x-git-receive-pack-request\r\n\r\n{:x}\r\n",
@@ -25,21 +25,21 @@ fn begin_push(scene: &Scene, owner: &Key, identifier: &str, name: &str) -> TcpSt
         push.len()
     );
     client.write_all(&[head.as_bytes(), &push, b"\r\n"].concat()).expect("the server reads");
-    let incoming = scene.server.data_dir().join("incoming");
+    let incoming = setup.server.data_dir().join("incoming");
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     client
 }
 
 /// Lets the only entry of each table expire in a second, as if the push had taken long, and waits until its expiry is
 /// raised.
-fn assert_raised(scene: &Scene, tables: &[&str]) {
+fn assert_raised(setup: &Setup, tables: &[&str]) {
     let soon = i64::try_from(now() + 1).expect("this century") * 1_000_000;
     for table in tables {
-        query(&scene.server, &format!("UPDATE {table} SET expires_at = {soon}"));
+        query(&setup.server, &format!("UPDATE {table} SET expires_at = {soon}"));
     }
     for table in tables {
         let raised = format!("SELECT count(*) FROM {table} WHERE expires_at > {soon}");
-        eventually(SOON, || query(&scene.server, &raised) == "1");
+        eventually(SOON, || query(&setup.server, &raised) == "1");
     }
 }
 
@@ -47,24 +47,24 @@ fn assert_raised(scene: &Scene, tables: &[&str]) {
 fn a_state_and_its_announcement_do_not_expire_while_their_push_arrives(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__AFTER_PUSH", "3s").start());
+    let mut setup = Setup::on(builder(engine).env("ABIDE_GRASP__AFTER_PUSH", "3s").start());
     let owner = Key::new(5);
-    scene.announce(&owner, "slow", &[]);
-    scene.state_waits(&state(&owner, now() - 5, "slow", &[("refs/heads/main", TIP)], Some("main")));
-    let client = begin_push(&scene, &owner, "slow", "refs/heads/main");
-    assert_raised(&scene, &["purgatory_states", "purgatory_announcements"]);
+    setup.announce(&owner, "slow", &[]);
+    setup.state_waits(&state(&owner, now() - 5, "slow", &[("refs/heads/main", TIP)], Some("main")));
+    let client = begin_push(&setup, &owner, "slow", "refs/heads/main");
+    assert_raised(&setup, &["purgatory_states", "purgatory_announcements"]);
     drop(client);
 }
 
 #[rstest]
 fn a_pull_request_does_not_expire_while_its_commit_arrives(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__AFTER_PUSH", "3s").start());
-    let owner = scene.owner.clone();
-    scene.served(&owner, "demo", &[]);
+    let mut setup = Setup::on(builder(engine).env("ABIDE_GRASP__AFTER_PUSH", "3s").start());
+    let owner = setup.owner.clone();
+    setup.served(&owner, "demo", &[]);
     let coordinate = owner.coordinate("demo");
     let event = Key::new(9).event(now(), 1618, &[&["a", &coordinate], &["c", TIP]], "please");
-    assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
-    let client = begin_push(&scene, &owner, "demo", &format!("refs/nostr/{}", event.id.to_hex()));
-    assert_raised(&scene, &["purgatory_proposals"]);
+    assert_eq!(setup.relay.publish(&event), (true, WAITS.to_owned()));
+    let client = begin_push(&setup, &owner, "demo", &format!("refs/nostr/{}", event.id.to_hex()));
+    assert_raised(&setup, &["purgatory_proposals"]);
     drop(client);
 }

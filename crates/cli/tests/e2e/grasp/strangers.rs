@@ -1,26 +1,26 @@
 //! Who may announce new repositories, and how many; and how much git data strangers leave here.
 
-use super::scene::{Scene, WAITS, now, npub, state};
+use super::setup::{Setup, WAITS, now, npub, state};
 use crate::beside::Beside as _;
 use crate::support::{builder, person, query};
 use abide_testkit::{Engine, Key, Nostr, http};
 use rstest::rstest;
 use serde_json::json;
 
-fn scene(engine: Engine, settings: &[(&str, &str)]) -> Scene {
+fn setup(engine: Engine, settings: &[(&str, &str)]) -> Setup {
     let builder = settings.iter().fold(builder(engine), |builder, (name, value)| builder.env(name, value));
-    Scene::on(builder.start())
+    Setup::on(builder.start())
 }
 
 /// Gives a key an account with a username.
-fn link(scene: &Scene, key: &Key, name: &'static str) {
-    scene.server.add_user(name);
-    query(&scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = '{name}'", npub(key)));
+fn link(setup: &Setup, key: &Key, name: &'static str) {
+    setup.server.add_user(name);
+    query(&setup.server, &format!("UPDATE users SET npub = '{}' WHERE name = '{name}'", npub(key)));
 }
 
-fn information(scene: &Scene) -> serde_json::Value {
+fn information(setup: &Setup) -> serde_json::Value {
     let request = http::Request::new("GET", "/").header("Accept", "application/nostr+json");
-    request.send(scene.server.http_addr()).json()
+    request.send(setup.server.http_addr()).json()
 }
 
 #[rstest]
@@ -31,15 +31,15 @@ fn where_people_are_invited_only_linked_keys_announce(
     #[case] mode: &str,
     #[case] way_in: &str,
 ) {
-    let mut scene = scene(engine, &[("ABIDE_SIGNUP__MODE", mode), ("ABIDE_GRASP__ANNOUNCE", "")]);
+    let mut setup = setup(engine, &[("ABIDE_SIGNUP__MODE", mode), ("ABIDE_GRASP__ANNOUNCE", "")]);
     let (stranger, member) = (Key::new(1), Key::new(2));
-    let refused = scene.relay.publish(&scene.announcement(&stranger, now(), "demo", &[]));
+    let refused = setup.relay.publish(&setup.announcement(&stranger, now(), "demo", &[]));
     assert!(!refused.0 && refused.1.starts_with("restricted: ") && refused.1.contains(way_in), "{refused:?}");
-    link(&scene, &member, "member");
-    scene.served(&member, "demo", &[]);
-    let criteria = information(&scene)["repo_acceptance_criteria"].as_str().unwrap_or_default().to_owned();
+    link(&setup, &member, "member");
+    setup.served(&member, "demo", &[]);
+    let criteria = information(&setup)["repo_acceptance_criteria"].as_str().unwrap_or_default().to_owned();
     assert!(criteria.contains("linked to an account"), "{criteria}");
-    assert_eq!(information(&scene)["limitation"]["restricted_writes"], true);
+    assert_eq!(information(&setup)["limitation"]["restricted_writes"], true);
 }
 
 #[rstest]
@@ -50,30 +50,30 @@ fn repositories_that_are_served_go_on_and_a_chosen_name_opens_the_way(
     let allowed = npub(&listed);
     let hex = helper.public().to_hex();
     let maintainers: &[&str] = &["maintainers", &hex];
-    let mut scene = Scene::new(engine);
-    let owner = scene.owner.clone();
-    scene.served(&owner, "demo", &[maintainers]);
-    scene.server.restart_with(&[("ABIDE_GRASP__ANNOUNCE", "linked"), ("ABIDE_GRASP__ALLOW", &allowed)]);
-    scene.relay = Nostr::connect(&scene.server.url());
-    let newer = scene.announcement(&owner, now() - 3, "demo", &[maintainers]);
-    assert_eq!(scene.relay.publish(&newer), (true, String::new()));
-    let next = state(&helper, now(), "demo", &[("refs/heads/main", &scene.first)], Some("main"));
-    assert!(scene.say(&next).0, "a maintainer without an account goes on");
-    let refused = scene.relay.publish(&scene.announcement(&owner, now(), "another", &[]));
+    let mut setup = Setup::new(engine);
+    let owner = setup.owner.clone();
+    setup.served(&owner, "demo", &[maintainers]);
+    setup.server.restart_with(&[("ABIDE_GRASP__ANNOUNCE", "linked"), ("ABIDE_GRASP__ALLOW", &allowed)]);
+    setup.relay = Nostr::connect(&setup.server.url());
+    let newer = setup.announcement(&owner, now() - 3, "demo", &[maintainers]);
+    assert_eq!(setup.relay.publish(&newer), (true, String::new()));
+    let next = state(&helper, now(), "demo", &[("refs/heads/main", &setup.first)], Some("main"));
+    assert!(setup.say(&next).0, "a maintainer without an account goes on");
+    let refused = setup.relay.publish(&setup.announcement(&owner, now(), "another", &[]));
     assert!(!refused.0 && refused.1.contains("choose a user name"), "{refused:?}");
-    query(&scene.server, &format!("UPDATE users SET name = 'zoe' WHERE npub = '{}'", npub(&owner)));
-    let announced = scene.announcement(&owner, now(), "another", &[]);
-    assert_eq!(scene.relay.publish(&announced), (true, WAITS.to_owned()));
-    let announced = scene.announcement(&listed, now(), "listed", &[]);
-    assert_eq!(scene.relay.publish(&announced), (true, WAITS.to_owned()), "grasp.allow passes before the rule");
+    query(&setup.server, &format!("UPDATE users SET name = 'zoe' WHERE npub = '{}'", npub(&owner)));
+    let announced = setup.announcement(&owner, now(), "another", &[]);
+    assert_eq!(setup.relay.publish(&announced), (true, WAITS.to_owned()));
+    let announced = setup.announcement(&listed, now(), "listed", &[]);
+    assert_eq!(setup.relay.publish(&announced), (true, WAITS.to_owned()), "grasp.allow passes before the rule");
 }
 
 #[rstest]
 fn a_server_that_takes_no_announcements_says_so(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = scene(engine, &[("ABIDE_GRASP__ANNOUNCE", "off"), ("ABIDE_SIGNUP__MODE", "open")]);
+    let mut setup = setup(engine, &[("ABIDE_GRASP__ANNOUNCE", "off"), ("ABIDE_SIGNUP__MODE", "open")]);
     let member = Key::new(2);
-    link(&scene, &member, "member");
-    let refused = scene.relay.publish(&scene.announcement(&member, now(), "demo", &[]));
+    link(&setup, &member, "member");
+    let refused = setup.relay.publish(&setup.announcement(&member, now(), "demo", &[]));
     assert!(!refused.0 && refused.1.contains("keys that its operator has allowed"), "{refused:?}");
 }
 
@@ -81,22 +81,22 @@ fn a_server_that_takes_no_announcements_says_so(#[values(Engine::Sqlite, Engine:
 fn a_stranger_has_so_many_repositories_and_an_account_so_many_of_both_kinds(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = scene(engine, &[("ABIDE_QUOTA__KEY_REPOS", "2"), ("ABIDE_REPOS__PER_USER", "2")]);
-    let (owner, member) = (scene.owner.clone(), Key::new(2));
-    scene.served(&owner, "one", &[]);
-    scene.announce(&owner, "two", &[]);
-    let refused = scene.relay.publish(&scene.announcement(&owner, now(), "three", &[]));
+    let mut setup = setup(engine, &[("ABIDE_QUOTA__KEY_REPOS", "2"), ("ABIDE_REPOS__PER_USER", "2")]);
+    let (owner, member) = (setup.owner.clone(), Key::new(2));
+    setup.served(&owner, "one", &[]);
+    setup.announce(&owner, "two", &[]);
+    let refused = setup.relay.publish(&setup.announcement(&owner, now(), "three", &[]));
     assert!(!refused.0 && refused.1.contains("2 of 2 repositories"), "{refused:?}");
-    scene.served(&Key::new(5), "one", &[]);
+    setup.served(&Key::new(5), "one", &[]);
 
-    let person = person(&scene.server, "member");
-    query(&scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'member'", npub(&member)));
-    person.create(&scene.server, "plain", false);
-    scene.served(&member, "signed", &[]);
-    let refused = scene.relay.publish(&scene.announcement(&member, now(), "third", &[]));
+    let person = person(&setup.server, "member");
+    query(&setup.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'member'", npub(&member)));
+    person.create(&setup.server, "plain", false);
+    setup.served(&member, "signed", &[]);
+    let refused = setup.relay.publish(&setup.announcement(&member, now(), "third", &[]));
     assert!(!refused.0 && refused.1.contains("an account can own at most 2 repositories"), "{refused:?}");
     let body = json!({ "name": "third" });
-    let refused = http::post(scene.server.http_addr(), "/api/v3/user/repos", Some(&person.token), &body);
+    let refused = http::post(setup.server.http_addr(), "/api/v3/user/repos", Some(&person.token), &body);
     assert_eq!(refused.status, 403, "{}", refused.text());
 }
 
@@ -105,37 +105,37 @@ fn a_stranger_has_so_many_repositories_and_an_account_so_many_of_both_kinds(
 fn repositories_of_strangers_are_counted_by_address_and_in_all(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = scene(engine, &[("ABIDE_QUOTA__ADDRESS_REPOS_PER_DAY", "2")]);
-    let (owner, member) = (scene.owner.clone(), Key::new(2));
-    link(&scene, &member, "member");
-    scene.served(&owner, "one", &[]);
-    scene.announce(&Key::new(3), "one", &[]);
-    let third = scene.announcement(&Key::new(4), now(), "one", &[]);
-    let refused = scene.relay.publish(&third);
+    let mut setup = setup(engine, &[("ABIDE_QUOTA__ADDRESS_REPOS_PER_DAY", "2")]);
+    let (owner, member) = (setup.owner.clone(), Key::new(2));
+    link(&setup, &member, "member");
+    setup.served(&owner, "one", &[]);
+    setup.announce(&Key::new(3), "one", &[]);
+    let third = setup.announcement(&Key::new(4), now(), "one", &[]);
+    let refused = setup.relay.publish(&third);
     let rule = "rate-limited: quota: 2 of 2 repositories were announced from this IP address today";
     assert!(!refused.0 && refused.1.starts_with(rule), "{refused:?}");
-    let newer = scene.announcement(&owner, now(), "one", &[]);
-    assert!(scene.relay.publish(&newer).0, "what is here already goes on");
-    scene.announce(&member, "accounts", &[]);
-    let mut elsewhere = Nostr::try_connect_from([127, 0, 0, 2].into(), &scene.server.url()).expect("another address");
+    let newer = setup.announcement(&owner, now(), "one", &[]);
+    assert!(setup.relay.publish(&newer).0, "what is here already goes on");
+    setup.announce(&member, "accounts", &[]);
+    let mut elsewhere = Nostr::try_connect_from([127, 0, 0, 2].into(), &setup.server.url()).expect("another address");
     assert_eq!(elsewhere.publish(&third), (true, WAITS.to_owned()));
 
     let settings = [("ABIDE_QUOTA__ADDRESS_REPOS_PER_DAY", "100"), ("ABIDE_QUOTA__STRANGERS_REPOS", "1")];
-    scene.server.restart_with(&settings);
-    scene.relay = Nostr::connect(&scene.server.url());
-    let refused = scene.relay.publish(&scene.announcement(&Key::new(5), now(), "one", &[]));
+    setup.server.restart_with(&settings);
+    setup.relay = Nostr::connect(&setup.server.url());
+    let refused = setup.relay.publish(&setup.announcement(&Key::new(5), now(), "one", &[]));
     let rule = "rate-limited: quota: keys without an account have 1 of 1 repositories here";
     assert!(!refused.0 && refused.1.starts_with(rule), "{refused:?}");
-    scene.announce(&member, "more", &[]);
+    setup.announce(&member, "more", &[]);
 }
 
 #[rstest]
 fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     // 64 KiB for the repository itself, and 40 kB of data.
-    let mut scene = scene(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "106kB")]);
-    let (owner, victim) = (scene.owner.clone(), Key::new(2));
-    scene.served(&owner, "demo", &[]);
-    scene.served(&victim, "mine", &[]);
+    let mut setup = setup(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "106kB")]);
+    let (owner, victim) = (setup.owner.clone(), Key::new(2));
+    setup.served(&owner, "demo", &[]);
+    setup.served(&victim, "mine", &[]);
     let noise = |seed: u32, len: usize| -> String {
         let mut value = seed;
         let mut next = || {
@@ -144,22 +144,22 @@ fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)
         };
         (0..len).map(|_| next()).collect()
     };
-    let large = scene.git.commit_file(&scene.work, "large", noise(1, 200_000), "large");
-    scene.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &large)], Some("main")));
-    let reported = scene.push_fails(&owner, "demo", &["main"]);
+    let large = setup.git.commit_file(&setup.work, "large", noise(1, 200_000), "large");
+    setup.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &large)], Some("main")));
+    let reported = setup.push_fails(&owner, "demo", &["main"]);
     assert!(reported.contains("quota") || reported.contains("larger than"), "{reported}");
-    assert_eq!(scene.refs(&owner, "demo")[0].1, scene.first);
+    assert_eq!(setup.refs(&owner, "demo")[0].1, setup.first);
     // As a pull request to somebody else it is theirs all the same.
     let proposed = owner.event(now(), 1618, &[&["a", &victim.coordinate("mine")], &["c", &large]], "");
-    scene.state_waits(&proposed);
-    let reported = scene.push_fails(&victim, "mine", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    setup.state_waits(&proposed);
+    let reported = setup.push_fails(&victim, "mine", &[&format!("main:refs/nostr/{}", proposed.id)]);
     assert!(reported.contains("quota") || reported.contains("larger than"), "{reported}");
 
-    scene.git.ok(&scene.work, &["reset", "-q", "--hard", &scene.first]);
-    let small = scene.git.commit_file(&scene.work, "small", "small", "small");
-    scene.state_waits(&state(&victim, now(), "mine", &[("refs/heads/main", &small)], Some("main")));
-    scene.push(&victim, "mine", &["main"]);
+    setup.git.ok(&setup.work, &["reset", "-q", "--hard", &setup.first]);
+    let small = setup.git.commit_file(&setup.work, "small", "small", "small");
+    setup.state_waits(&state(&victim, now(), "mine", &[("refs/heads/main", &small)], Some("main")));
+    setup.push(&victim, "mine", &["main"]);
     let charged = "SELECT count(*) FROM nostr_keys WHERE repos = 1 AND repo_bytes > 65536 AND repo_bytes < 106000";
-    assert_eq!(query(&scene.server, charged), "2");
-    scene.assert_healthy();
+    assert_eq!(query(&setup.server, charged), "2");
+    setup.assert_healthy();
 }

@@ -1,7 +1,7 @@
 //! The key of a suspended account opens nothing, whatever the road. Logging in and signed API requests are among the tests
 //! of keys and of the API.
 
-use super::scene::{Scene, now, npub, state};
+use super::setup::{Setup, now, npub, state};
 use crate::beside::Beside as _;
 use crate::support::query;
 use abide_testkit::{Engine, Key, Nostr};
@@ -10,12 +10,12 @@ use rstest::rstest;
 const BLOCKED: &str = "blocked: the account of this key is suspended";
 
 /// Suspends the account of a key.
-fn suspend(scene: &Scene, key: &Key) {
-    query(&scene.server, &format!("UPDATE users SET suspended_at = 1 WHERE npub = '{}'", npub(key)));
+fn suspend(setup: &Setup, key: &Key) {
+    query(&setup.server, &format!("UPDATE users SET suspended_at = 1 WHERE npub = '{}'", npub(key)));
 }
 
-fn readmit(scene: &Scene) {
-    query(&scene.server, "UPDATE users SET suspended_at = NULL");
+fn readmit(setup: &Setup) {
+    query(&setup.server, "UPDATE users SET suspended_at = NULL");
 }
 
 #[track_caller]
@@ -24,47 +24,47 @@ fn assert_blocked((accepted, text): &(bool, String)) {
 }
 
 /// A repository whose owner was suspended after it was served.
-fn served(engine: Engine, more: &[&[&str]]) -> Scene {
-    let mut scene = Scene::new(engine);
-    let owner = scene.owner.clone();
-    scene.served(&owner, "demo", more);
-    suspend(&scene, &owner);
-    scene
+fn served(engine: Engine, more: &[&[&str]]) -> Setup {
+    let mut setup = Setup::new(engine);
+    let owner = setup.owner.clone();
+    setup.served(&owner, "demo", more);
+    suspend(&setup, &owner);
+    setup
 }
 
 #[rstest]
 fn a_state_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = served(engine, &[]);
-    let owner = scene.owner.clone();
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let mut setup = served(engine, &[]);
+    let owner = setup.owner.clone();
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let next = state(&owner, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
-    assert_blocked(&scene.say(&next));
-    let back = state(&owner, now() - 1, "demo", &[("refs/heads/main", &scene.first)], Some("main"));
-    assert_blocked(&scene.say(&back));
-    readmit(&scene);
-    scene.state_waits(&next);
-    scene.push(&owner, "demo", &["main"]);
-    scene.assert_healthy();
+    assert_blocked(&setup.say(&next));
+    let back = state(&owner, now() - 1, "demo", &[("refs/heads/main", &setup.first)], Some("main"));
+    assert_blocked(&setup.say(&back));
+    readmit(&setup);
+    setup.state_waits(&next);
+    setup.push(&owner, "demo", &["main"]);
+    setup.assert_healthy();
 }
 
 #[rstest]
 fn an_announcement_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = served(engine, &[]);
-    let owner = scene.owner.clone();
+    let mut setup = served(engine, &[]);
+    let owner = setup.owner.clone();
     for identifier in ["demo", "another"] {
-        let announced = scene.announcement(&owner, now(), identifier, &[]);
-        assert_blocked(&scene.relay.publish(&announced));
+        let announced = setup.announcement(&owner, now(), identifier, &[]);
+        assert_blocked(&setup.relay.publish(&announced));
     }
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_announcements"), "0");
+    assert_eq!(query(&setup.server, "SELECT count(*) FROM purgatory_announcements"), "0");
 }
 
 #[rstest]
 fn patches_pull_requests_and_what_belongs_to_a_repository_are_refused(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = served(engine, &[]);
-    let (owner, other) = (scene.owner.clone(), Key::new(7));
-    scene.served(&other, "other", &[]);
+    let mut setup = served(engine, &[]);
+    let (owner, other) = (setup.owner.clone(), Key::new(7));
+    setup.served(&other, "other", &[]);
     let (repo, commit) = (other.coordinate("other"), "c".repeat(40));
     let id = "ab".repeat(32);
     let kinds: [(u16, &[&[&str]]); 9] = [
@@ -80,41 +80,41 @@ fn patches_pull_requests_and_what_belongs_to_a_repository_are_refused(
         (20_001, &[&["a", &repo]]),
     ];
     for (kind, tags) in kinds {
-        assert_blocked(&scene.relay.publish(&owner.event(now(), kind, tags, "{}")));
+        assert_blocked(&setup.relay.publish(&owner.event(now(), kind, tags, "{}")));
     }
     // One of the same batch by somebody else is taken.
     let (bad, good) = (owner.event(now(), 1621, kinds[4].1, "x"), other.event(now(), 1621, kinds[4].1, "x"));
     for event in [&bad, &good] {
-        scene.relay.say(&serde_json::json!(["EVENT", event]));
+        setup.relay.say(&serde_json::json!(["EVENT", event]));
     }
-    assert_blocked(&scene.relay.ok(&bad));
-    assert_eq!(scene.relay.ok(&good), (true, String::new()));
-    assert!(scene.is_served(&good) && !scene.is_served(&bad));
+    assert_blocked(&setup.relay.ok(&bad));
+    assert_eq!(setup.relay.ok(&good), (true, String::new()));
+    assert!(setup.is_served(&good) && !setup.is_served(&bad));
 }
 
 #[rstest]
 fn a_deletion_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = served(engine, &[]);
-    let owner = scene.owner.clone();
+    let mut setup = served(engine, &[]);
+    let owner = setup.owner.clone();
     let deletion = owner.event(now(), 5, &[&["a", &owner.coordinate("demo")]], "");
-    assert_blocked(&scene.relay.publish(&deletion));
-    assert_eq!(scene.refs(&owner, "demo").len(), 2, "HEAD and main are still there");
+    assert_blocked(&setup.relay.publish(&deletion));
+    assert_eq!(setup.refs(&owner, "demo").len(), 2, "HEAD and main are still there");
 }
 
 #[rstest]
 fn a_push_under_a_waiting_state_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::new(engine);
-    let owner = scene.owner.clone();
-    scene.served(&owner, "demo", &[]);
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let mut setup = Setup::new(engine);
+    let owner = setup.owner.clone();
+    setup.served(&owner, "demo", &[]);
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let next = state(&owner, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
-    scene.state_waits(&next);
-    suspend(&scene, &owner);
-    let reported = scene.push_fails(&owner, "demo", &["main"]);
+    setup.state_waits(&next);
+    suspend(&setup, &owner);
+    let reported = setup.push_fails(&owner, "demo", &["main"]);
     assert!(reported.contains("suspended: the account of the key that owns this repository"), "{reported}");
-    assert!(!scene.is_served(&next));
-    readmit(&scene);
-    scene.push(&owner, "demo", &["main"]);
+    assert!(!setup.is_served(&next));
+    readmit(&setup);
+    setup.push(&owner, "demo", &["main"]);
 }
 
 #[rstest]
@@ -124,18 +124,18 @@ fn a_repository_of_a_suspended_owner_takes_nothing_from_anybody(
     let helper = Key::new(2);
     let hex = helper.public().to_hex();
     let listed: &[&str] = &["maintainers", &hex];
-    let mut scene = served(engine, &[listed]);
-    let owner = scene.owner.clone();
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let mut setup = served(engine, &[listed]);
+    let owner = setup.owner.clone();
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let next = state(&helper, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
-    let (accepted, text) = scene.say(&next);
+    let (accepted, text) = setup.say(&next);
     assert!(!accepted && text.starts_with("blocked: the account of the repository's owner"), "{text}");
     let proposed = format!("main:refs/nostr/{}", "ab".repeat(32));
     for refs in [&["main"][..], &[proposed.as_str()], &[":main"]] {
-        let reported = scene.push_fails(&owner, "demo", refs);
+        let reported = setup.push_fails(&owner, "demo", refs);
         assert!(reported.contains("suspended"), "{reported}");
     }
-    assert_eq!(scene.refs(&owner, "demo")[0].1, scene.first);
+    assert_eq!(setup.refs(&owner, "demo")[0].1, setup.first);
 }
 
 #[rstest]
@@ -145,41 +145,41 @@ fn a_suspended_maintainer_allows_nothing_in_the_repositories_of_others(
     let helper = Key::new(2);
     let hex = helper.public().to_hex();
     let listed: &[&str] = &["maintainers", &hex];
-    let mut scene = Scene::new(engine);
-    let owner = scene.owner.clone();
+    let mut setup = Setup::new(engine);
+    let owner = setup.owner.clone();
     // The helper has an account of their own by a repository of their own.
-    scene.served(&helper, "other", &[]);
-    scene.served(&owner, "demo", &[listed]);
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    setup.served(&helper, "other", &[]);
+    setup.served(&owner, "demo", &[listed]);
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let refs: &[(&str, &str)] = &[("refs/heads/main", &second)];
     let waits = state(&helper, now() - 2, "demo", refs, Some("main"));
-    scene.state_waits(&waits);
-    suspend(&scene, &helper);
-    let reported = scene.push_fails(&owner, "demo", &["main"]);
+    setup.state_waits(&waits);
+    suspend(&setup, &helper);
+    let reported = setup.push_fails(&owner, "demo", &["main"]);
     assert!(reported.contains("no authorised state"), "{reported}");
-    assert_blocked(&scene.say(&state(&helper, now() - 1, "demo", refs, Some("main"))));
+    assert_blocked(&setup.say(&state(&helper, now() - 1, "demo", refs, Some("main"))));
     // The owner goes on.
     let own = state(&owner, now(), "demo", refs, Some("main"));
-    scene.state_waits(&own);
-    scene.push(&owner, "demo", &["main"]);
-    assert_eq!(scene.refs(&owner, "demo")[0].1, second);
-    scene.assert_healthy();
+    setup.state_waits(&own);
+    setup.push(&owner, "demo", &["main"]);
+    assert_eq!(setup.refs(&owner, "demo")[0].1, second);
+    setup.assert_healthy();
 }
 
 #[rstest]
 fn the_commit_of_a_waiting_pull_request_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let helper = Key::new(2);
-    let mut scene = Scene::new(engine);
-    let owner = scene.owner.clone();
-    scene.served(&helper, "other", &[]);
-    scene.served(&owner, "demo", &[]);
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let mut setup = Setup::new(engine);
+    let owner = setup.owner.clone();
+    setup.served(&helper, "other", &[]);
+    setup.served(&owner, "demo", &[]);
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let proposed = helper.event(now(), 1618, &[&["a", &owner.coordinate("demo")], &["c", &second]], "");
-    scene.state_waits(&proposed);
-    suspend(&scene, &helper);
-    let reported = scene.push_fails(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    setup.state_waits(&proposed);
+    suspend(&setup, &helper);
+    let reported = setup.push_fails(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
     assert!(reported.contains("suspended: the account of the key that signed this"), "{reported}");
-    assert!(!scene.is_served(&proposed));
+    assert!(!setup.is_served(&proposed));
 }
 
 /// One rule for both: a repository that takes no changes is left out, and keeps the pull request from none of the others.
@@ -191,29 +191,29 @@ fn a_closed_repository_keeps_a_pull_request_from_no_other(
     #[case] suspended: bool,
     #[case] reason: &str,
 ) {
-    let (mut scene, helper) = (Scene::new(engine), Key::new(2));
-    let owner = scene.owner.clone();
-    scene.served(&owner, "demo", &[]);
-    scene.served(&helper, "other", &[]);
+    let (mut setup, helper) = (Setup::new(engine), Key::new(2));
+    let owner = setup.owner.clone();
+    setup.served(&owner, "demo", &[]);
+    setup.served(&helper, "other", &[]);
     match suspended {
-        true => suspend(&scene, &helper),
-        false => _ = query(&scene.server, "UPDATE repos SET archived_at = 1 WHERE name = 'other'"),
+        true => suspend(&setup, &helper),
+        false => _ = query(&setup.server, "UPDATE repos SET archived_at = 1 WHERE name = 'other'"),
     }
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let (one, both) = (other_and_demo(&helper, &owner), Key::new(9));
     let alone = both.event(now(), 1618, &[&["a", &one[0]], &["c", &second]], "");
-    let (accepted, text) = scene.say(&alone);
+    let (accepted, text) = setup.say(&alone);
     assert!(!accepted && text.starts_with(reason), "{text}");
 
     let proposed = both.event(now(), 1618, &[&["a", &one[0]], &["a", &one[1]], &["c", &second]], "");
-    scene.state_waits(&proposed);
-    scene.push(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
-    assert!(scene.is_served(&proposed));
+    setup.state_waits(&proposed);
+    setup.push(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    assert!(setup.is_served(&proposed));
     let has = |key: &Key, identifier: &str| {
-        scene.refs(key, identifier).iter().any(|(name, _)| name.starts_with("refs/nostr/"))
+        setup.refs(key, identifier).iter().any(|(name, _)| name.starts_with("refs/nostr/"))
     };
     assert!(has(&owner, "demo") && !has(&helper, "other"));
-    scene.assert_healthy();
+    setup.assert_healthy();
 }
 
 fn other_and_demo(helper: &Key, owner: &Key) -> [String; 2] {
@@ -222,10 +222,10 @@ fn other_and_demo(helper: &Key, owner: &Key) -> [String; 2] {
 
 #[rstest]
 fn a_proof_of_the_key_to_the_relay_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = served(engine, &[]);
-    let relay = scene.server.url().replacen("http", "ws", 1);
-    let mut client = Nostr::connect(&scene.server.url());
-    assert_blocked(&client.auth(&scene.owner, &relay));
+    let setup = served(engine, &[]);
+    let relay = setup.server.url().replacen("http", "ws", 1);
+    let mut client = Nostr::connect(&setup.server.url());
+    assert_blocked(&client.auth(&setup.owner, &relay));
     assert_eq!(client.auth(&Key::new(9), &relay), (true, String::new()));
 }
 
@@ -234,36 +234,36 @@ fn a_proof_of_the_key_to_the_relay_is_refused(#[values(Engine::Sqlite, Engine::P
 fn the_key_of_an_account_that_was_deleted_while_suspended_stays_refused(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let (mut scene, member) = (Scene::new(engine), Key::new(2));
-    let owner = scene.owner.clone();
-    scene.served(&owner, "demo", &[]);
-    scene.server.add_user("mallory");
-    query(&scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'mallory'", npub(&member)));
-    scene.served(&member, "tool", &[]);
-    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let (mut setup, member) = (Setup::new(engine), Key::new(2));
+    let owner = setup.owner.clone();
+    setup.served(&owner, "demo", &[]);
+    setup.server.add_user("mallory");
+    query(&setup.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'mallory'", npub(&member)));
+    setup.served(&member, "tool", &[]);
+    let second = setup.git.commit_file(&setup.work, "b", "b", "second");
     let proposed = member.event(now(), 1618, &[&["a", &owner.coordinate("demo")], &["c", &second]], "");
-    scene.state_waits(&proposed);
-    scene.server.cli_ok(&["user", "suspend", "mallory"]);
-    scene.server.cli_ok(&["user", "remove", "mallory", "--yes"]);
-    scene.server.restart();
-    scene.relay = Nostr::connect(&scene.server.url());
+    setup.state_waits(&proposed);
+    setup.server.cli_ok(&["user", "suspend", "mallory"]);
+    setup.server.cli_ok(&["user", "remove", "mallory", "--yes"]);
+    setup.server.restart();
+    setup.relay = Nostr::connect(&setup.server.url());
 
     let repo = owner.coordinate("demo");
-    let announced = scene.announcement(&member, now(), "another", &[]);
-    let state = state(&member, now(), "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    let announced = setup.announcement(&member, now(), "another", &[]);
+    let state = state(&member, now(), "demo", &[("refs/heads/main", &setup.first)], Some("main"));
     let issue = member.event(now(), 1621, &[&["a", &repo]], "an issue");
     let patch = member.event(now(), 1617, &[&["a", &repo]], "a patch");
     let pull = member.event(now(), 1618, &[&["a", &repo], &["c", &second]], "a pull request");
     let deletion = member.event(now(), 5, &[&["e", &proposed.id.to_hex()]], "");
     for event in [&announced, &state, &issue, &patch, &pull, &deletion] {
-        assert_blocked(&scene.relay.publish(event));
+        assert_blocked(&setup.relay.publish(event));
     }
-    let reported = scene.push_fails(&owner, "demo", &[&format!("{second}:refs/nostr/{}", proposed.id)]);
+    let reported = setup.push_fails(&owner, "demo", &[&format!("{second}:refs/nostr/{}", proposed.id)]);
     assert!(reported.contains("suspended"), "{reported}");
-    let relay = scene.server.url().replacen("http", "ws", 1);
-    assert_blocked(&scene.relay.auth(&member, &relay));
+    let relay = setup.server.url().replacen("http", "ws", 1);
+    assert_blocked(&setup.relay.auth(&member, &relay));
 
-    scene.server.cli_ok(&["user", "unsuspend", &npub(&member)]);
-    assert_eq!(scene.relay.publish(&issue), (true, String::new()));
-    scene.assert_healthy();
+    setup.server.cli_ok(&["user", "unsuspend", &npub(&member)]);
+    assert_eq!(setup.relay.publish(&issue), (true, String::new()));
+    setup.assert_healthy();
 }

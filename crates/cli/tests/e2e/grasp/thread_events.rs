@@ -1,6 +1,6 @@
 //! Issues, PR events and comments that come by nostr have the same effects as local ones: inbox, mail, webhook, feed and stream.
 
-use super::scene::{Scene, WAITS, now, npub};
+use super::setup::{Setup, WAITS, now, npub};
 use crate::beside::Beside as _;
 use crate::signed::keep;
 use crate::support::{Person, builder, person, query};
@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// alice's repository, which her key governs; bob watches it, a receiver has a hook, and mallory has only a key.
 struct World {
-    scene: Scene,
+    setup: Setup,
     bob: Person,
     hooks: String,
     inbox: String,
@@ -31,13 +31,13 @@ fn world(engine: Engine) -> World {
     query(&server, "UPDATE emails SET verified_at = 1");
     query(&server, &format!("UPDATE users SET npub = '{}' WHERE name = 'alice'", npub(&Key::new(1))));
     let (hooks, inbox) = (server.add_token("alice", "hooks,repo"), server.add_token("bob", "notifications,repo"));
-    World { scene: Scene::on(server), bob, hooks, inbox, receiver: Receiver::start(), author: Key::new(9) }
+    World { setup: Setup::on(server), bob, hooks, inbox, receiver: Receiver::start(), author: Key::new(9) }
 }
 
 impl World {
     fn send(&self, method: &str, path: &str, token: &str, body: &Value) -> http::Response {
         let request = Request::new(method, &format!("/api/v3{path}")).token(Some(token)).json(body);
-        let answer = request.send(self.scene.server.http_addr());
+        let answer = request.send(self.setup.server.http_addr());
         assert!(answer.status < 300, "{method} {path}: {} {}", answer.status, answer.text());
         answer
     }
@@ -49,7 +49,7 @@ impl World {
     }
 
     fn get(&self, path: &str, token: Option<&str>) -> String {
-        http::get(self.scene.server.http_addr(), path, token).text()
+        http::get(self.setup.server.http_addr(), path, token).text()
     }
 
     fn notifications(&self) -> Vec<Value> {
@@ -74,18 +74,18 @@ impl World {
     }
 
     fn mails(&self) -> String {
-        let files = fs::read_dir(self.scene.server.data_dir().join("outbox")).into_iter().flatten().flatten();
+        let files = fs::read_dir(self.setup.server.data_dir().join("outbox")).into_iter().flatten().flatten();
         let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
         texts.filter(|mail| mail.contains("To: bob@example.org")).collect::<Vec<_>>().join("\n")
     }
 
     fn publish(&mut self, event: &Event) {
-        let (taken, why) = self.scene.relay.publish(event);
+        let (taken, why) = self.setup.relay.publish(event);
         assert!(taken, "{why}");
     }
 
     fn issue(&self, text: &str) -> Event {
-        let coordinate = self.scene.owner.coordinate("demo");
+        let coordinate = self.setup.owner.coordinate("demo");
         self.author.event(now(), 1621, &[&["a", &coordinate], &["subject", "The lamp is broken"]], text)
     }
 
@@ -97,7 +97,7 @@ impl World {
     /// The kinds of domain events with a nostr thread, in order.
     fn kinds(&self) -> Vec<String> {
         let all =
-            query(&self.scene.server, "SELECT kind FROM domain_events WHERE source_kind = 'nostr_thread' ORDER BY id");
+            query(&self.setup.server, "SELECT kind FROM domain_events WHERE source_kind = 'nostr_thread' ORDER BY id");
         all.lines().map(str::to_owned).collect()
     }
 
@@ -115,8 +115,8 @@ impl World {
 #[rstest]
 fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.served(&key, "demo", &[]);
+    let key = world.setup.owner.clone();
+    world.setup.served(&key, "demo", &[]);
     world.listen();
 
     let issue = world.issue("It does **not** shine.");
@@ -155,7 +155,7 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     assert_eq!(world.notifications().len(), 1, "one thread");
 
     // A second copy, and a status of somebody whose signature does not count, emit nothing.
-    world.scene.relay.publish(&comment);
+    world.setup.relay.publish(&comment);
     let id = issue.id.to_hex();
     world.publish(&Key::new(8).event(now(), 1632, &[&["e", &id, "", "root"]], ""));
     world.publish(&world.author.event(now() + 1, 1632, &[&["e", &id, "", "root"]], ""));
@@ -165,7 +165,7 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     assert_eq!(world.kinds(), ["issue_created", "issue_comment_created", "issue_closed", "issue_reopened"]);
 
     // No payload holds text, and text that its author deletes is gone everywhere.
-    let payloads = query(&world.scene.server, "SELECT payload FROM domain_events");
+    let payloads = query(&world.setup.server, "SELECT payload FROM domain_events");
     assert!(!payloads.contains("bulb") && !payloads.contains("lamp"), "{payloads}");
     world.publish(&Key::new(8).event(now() + 3, 5, &[&["e", &comment.id.to_hex()]], ""));
     assert!(!world.get("/alice/demo/activity.atom", None).contains("bulb"));
@@ -173,23 +173,23 @@ fn an_issue_and_its_comments_are_told_in_every_way(#[values(Engine::Sqlite, Engi
     assert!(!world.get("/alice/demo/activity", None).contains("lamp"));
     assert!(!world.get("/api/v3/repos/alice/demo/events", None).contains("lamp"));
     assert!(world.notifications().is_empty());
-    world.scene.assert_healthy();
+    world.setup.assert_healthy();
 }
 
 #[rstest]
 fn a_pull_request_is_told_when_its_commit_is_here(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.served(&key, "demo", &[]);
+    let key = world.setup.owner.clone();
+    world.setup.served(&key, "demo", &[]);
     world.listen();
-    let commit = world.scene.git.commit_file(&world.scene.work, "feature", "1", "a feature");
+    let commit = world.setup.git.commit_file(&world.setup.work, "feature", "1", "a feature");
     let coordinate = key.coordinate("demo");
     let tags: &[&[&str]] =
         &[&["a", &coordinate], &["c", &commit], &["subject", "A brighter lamp"], &["branch-name", "lamp"]];
     let pull = world.author.event(now(), 1618, tags, "please");
-    assert_eq!(world.scene.relay.publish(&pull), (true, WAITS.to_owned()));
+    assert_eq!(world.setup.relay.publish(&pull), (true, WAITS.to_owned()));
     assert!(world.kinds().is_empty(), "a PR event without its commit notifies nobody");
-    world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
+    world.setup.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
     let body = world.delivered("pull_request", "opened");
     assert_eq!(body["pull_request"]["title"], "A brighter lamp");
     assert_eq!(body["pull_request"]["head"]["sha"], commit);
@@ -202,16 +202,16 @@ fn a_pull_request_is_told_when_its_commit_is_here(#[values(Engine::Sqlite, Engin
     world.publish(&key.event(now() + 1, 1631, &[&["e", &id, "", "root"]], ""));
     assert_eq!(world.delivered("pull_request", "closed")["pull_request"]["merged"], true);
     assert_eq!(world.kinds(), ["pr_opened", "pr_merged"]);
-    assert_eq!(query(&world.scene.server, "SELECT count(*) FROM event_failures"), "0");
+    assert_eq!(query(&world.setup.server, "SELECT count(*) FROM event_failures"), "0");
 }
 
 #[rstest]
 fn patches_updates_and_mentions_reach_watchers(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
+    let key = world.setup.owner.clone();
     let by_bob = Key::new(7);
-    query(&world.scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'bob'", npub(&by_bob)));
-    world.scene.served(&key, "demo", &[]);
+    query(&world.setup.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'bob'", npub(&by_bob)));
+    world.setup.served(&key, "demo", &[]);
     world.listen();
     let coordinate = key.coordinate("demo");
 
@@ -220,16 +220,16 @@ fn patches_updates_and_mentions_reach_watchers(#[values(Engine::Sqlite, Engine::
     world.hears("A patch of light", "subscribed");
     assert_eq!(world.delivered("pull_request", "opened")["pull_request"]["title"], "A patch of light");
 
-    let first = world.scene.git.commit_file(&world.scene.work, "feature", "1", "a feature");
-    let second = world.scene.git.commit_file(&world.scene.work, "feature", "2", "a better feature");
+    let first = world.setup.git.commit_file(&world.setup.work, "feature", "1", "a feature");
+    let second = world.setup.git.commit_file(&world.setup.work, "feature", "2", "a better feature");
     let tags: &[&[&str]] = &[&["a", &coordinate], &["c", &first], &["subject", "A brighter lamp"]];
     let pull = world.author.event(now(), 1618, tags, "please");
     let tags: &[&[&str]] = &[&["a", &coordinate], &["E", &pull.id.to_hex()], &["c", &second]];
     let update = world.author.event(now() + 1, 1619, tags, "");
     for (event, commit) in [(&pull, &first), (&update, &second)] {
         world.read_all();
-        assert_eq!(world.scene.relay.publish(event), (true, WAITS.to_owned()));
-        world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", event.id.to_hex())]);
+        assert_eq!(world.setup.relay.publish(event), (true, WAITS.to_owned()));
+        world.setup.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", event.id.to_hex())]);
         world.hears("A brighter lamp", "subscribed");
     }
     assert_eq!(world.delivered("pull_request", "synchronize")["pull_request"]["title"], "A brighter lamp");
@@ -242,7 +242,7 @@ fn patches_updates_and_mentions_reach_watchers(#[values(Engine::Sqlite, Engine::
         ["A patch of light", "A brighter lamp", "The lamp is broken"].iter().all(|title| world.mails().contains(title))
     });
     assert_eq!(world.kinds(), ["pr_opened", "pr_opened", "pr_synchronized", "issue_created"]);
-    assert_eq!(query(&world.scene.server, "SELECT count(*) FROM event_failures"), "0");
+    assert_eq!(query(&world.setup.server, "SELECT count(*) FROM event_failures"), "0");
 }
 
 #[rstest]
@@ -250,18 +250,18 @@ fn what_waited_with_an_announcement_is_told_when_it_is_served(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.announce(&key, "demo", &[]);
+    let key = world.setup.owner.clone();
+    world.setup.announce(&key, "demo", &[]);
     let issue = world.issue("It does not shine.");
     let comment = world.comment(&issue, "Try another bulb.");
     for event in [&issue, &comment] {
-        assert_eq!(world.scene.relay.publish(event), (true, WAITS.to_owned()));
+        assert_eq!(world.setup.relay.publish(event), (true, WAITS.to_owned()));
     }
     assert!(world.kinds().is_empty());
-    let first = world.scene.first.clone();
-    let state = super::scene::state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main"));
-    world.scene.state_waits(&state);
-    world.scene.push(&key, "demo", &["main"]);
+    let first = world.setup.first.clone();
+    let state = super::setup::state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main"));
+    world.setup.state_waits(&state);
+    world.setup.push(&key, "demo", &["main"]);
     assert_eq!(world.kinds(), ["issue_created", "issue_comment_created"]);
 }
 
@@ -270,20 +270,20 @@ fn a_comment_that_is_served_before_its_pull_request_is_told_with_it(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.announce(&key, "demo", &[]);
-    let commit = world.scene.git.commit_file(&world.scene.work, "feature", "1", "a feature");
+    let key = world.setup.owner.clone();
+    world.setup.announce(&key, "demo", &[]);
+    let commit = world.setup.git.commit_file(&world.setup.work, "feature", "1", "a feature");
     let pull = world.author.event(now(), 1618, &[&["a", &key.coordinate("demo")], &["c", &commit]], "please");
     let comment = world.comment(&pull, "Rather not.");
     let closed = key.event(now(), 1632, &[&["e", &pull.id.to_hex(), "", "root"]], "");
     for event in [&pull, &comment, &closed] {
-        assert_eq!(world.scene.relay.publish(event), (true, WAITS.to_owned()));
+        assert_eq!(world.setup.relay.publish(event), (true, WAITS.to_owned()));
     }
-    world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
-    let first = world.scene.first.clone();
-    let state = super::scene::state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main"));
-    world.scene.state_waits(&state);
-    world.scene.push(&key, "demo", &[&format!("{first}:refs/heads/main")]);
+    world.setup.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
+    let first = world.setup.first.clone();
+    let state = super::setup::state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main"));
+    world.setup.state_waits(&state);
+    world.setup.push(&key, "demo", &[&format!("{first}:refs/heads/main")]);
     eventually(SOON, || world.kinds().len() >= 3);
     assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed"]);
     // Once: a later event is reported alone.
@@ -297,8 +297,8 @@ fn a_comment_that_names_the_repository_may_come_before_its_issue(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.served(&key, "demo", &[]);
+    let key = world.setup.owner.clone();
+    world.setup.served(&key, "demo", &[]);
     let (coordinate, issue) = (key.coordinate("demo"), world.issue("It does not shine."));
     let id = issue.id.to_hex();
     let early = |text: &str| Key::new(8).event(now(), 1111, &[&["E", &id], &["e", &id], &["a", &coordinate]], text);
@@ -312,8 +312,8 @@ fn a_comment_that_names_the_repository_may_come_before_its_issue(
 #[rstest]
 fn statuses_are_judged_without_reading_those_before_them(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.served(&key, "demo", &[]);
+    let key = world.setup.owner.clone();
+    world.setup.served(&key, "demo", &[]);
     let issue = world.issue("It does not shine.");
     world.publish(&issue);
     let (id, at, author) = (issue.id.to_hex(), now() - 60, world.author.clone());
@@ -321,9 +321,9 @@ fn statuses_are_judged_without_reading_those_before_them(#[values(Engine::Sqlite
     let large = "x".repeat(200_000);
     let flood: Vec<Event> =
         (0..200).map(|n| status(20, 1632, &format!("{n}{}", &large[..if n < 4 { 200_000 } else { 9 }]))).collect();
-    keep(&world.scene.server, &flood);
+    keep(&world.setup.server, &flood);
     // From here on, whoever reads one of them says so in the log.
-    query(&world.scene.server, "UPDATE nostr_events SET json = 'unreadable' WHERE kind = 1632");
+    query(&world.setup.server, "UPDATE nostr_events SET json = 'unreadable' WHERE kind = 1632");
     for n in 0..20 {
         world.publish(&status(10, 1632, &n.to_string()));
     }
@@ -333,14 +333,14 @@ fn statuses_are_judged_without_reading_those_before_them(#[values(Engine::Sqlite
     for page in ["/alice/demo/issues".to_owned(), format!("/alice/demo/nostr/{id}")] {
         assert!(world.get(&page, None).contains("badge ok\">Open"), "{page}");
     }
-    assert!(!world.scene.server.log().contains("cannot be read"), "{}", world.scene.server.log());
+    assert!(!world.setup.server.log().contains("cannot be read"), "{}", world.setup.server.log());
 }
 
 #[rstest]
 fn strangers_are_told_of_so_often_and_no_more(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut world = world(engine);
-    let key = world.scene.owner.clone();
-    world.scene.served(&key, "demo", &[]);
+    let key = world.setup.owner.clone();
+    world.setup.served(&key, "demo", &[]);
     let (coordinate, at) = (key.coordinate("demo"), now());
     for n in 0..25 {
         let issue = world.author.event(at - n, 1621, &[&["a", &coordinate]], "again");
@@ -348,7 +348,7 @@ fn strangers_are_told_of_so_often_and_no_more(#[values(Engine::Sqlite, Engine::P
     }
     assert_eq!(world.kinds().len(), 20, "of one key in a day");
     let by_bob = Key::new(7);
-    query(&world.scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'bob'", npub(&by_bob)));
+    query(&world.setup.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'bob'", npub(&by_bob)));
     for n in 0..25 {
         let issue = by_bob.event(at - n, 1621, &[&["a", &coordinate]], "again");
         world.publish(&issue);

@@ -2,7 +2,7 @@
 
 use super::Published;
 use super::person::Person;
-use crate::grasp::scene::npub;
+use crate::grasp::setup::npub;
 use crate::support::assert_healthy;
 use abide_testkit::Engine;
 use rstest::rstest;

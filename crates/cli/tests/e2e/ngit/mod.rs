@@ -6,7 +6,7 @@ mod owner;
 mod person;
 mod proposals;
 
-use crate::grasp::scene::npub;
+use crate::grasp::setup::npub;
 use crate::support::server;
 use abide_testkit::{Engine, Server};
 use person::Person;

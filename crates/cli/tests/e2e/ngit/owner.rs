@@ -2,7 +2,7 @@
 
 use super::Published;
 use super::person::served;
-use crate::grasp::scene::{now, state};
+use crate::grasp::setup::{now, state};
 use crate::support::assert_healthy;
 use abide_testkit::{Engine, Nostr};
 use rstest::rstest;

@@ -16,7 +16,7 @@ fn put(server: &Server, person: &Person, path: &str) {
 }
 
 /// alice has a repository with a commit and an issue; bob follows her and stars it.
-fn scene(engine: Engine) -> (Server, Person, Person) {
+fn setup(engine: Engine) -> (Server, Person, Person) {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     alice.create(&server, "tool", false);
@@ -37,7 +37,7 @@ fn scene(engine: Engine) -> (Server, Person, Person) {
 fn what_happened_is_read_at_home_in_public_and_beside_each_thing(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let (server, alice, _) = scene(engine);
+    let (server, alice, _) = setup(engine);
     let (bob, stranger) = (logged_in(&server, "bob"), Browser::new(&server));
     let reported = ["created", "created branch", "#1 Ink &#38; &#60;b&#62;paper&#60;/b&#62;", "starred"];
     for page in ["/explore/activity", "/alice/tool/activity"] {
@@ -107,7 +107,7 @@ fn read_atom(bytes: &[u8]) -> Vec<String> {
 
 #[rstest]
 fn feed_readers_understand_every_feed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice, bob) = scene(engine);
+    let (server, alice, bob) = setup(engine);
     let addr = server.http_addr();
     for path in ["/explore/atom", "/alice/atom", "/alice/tool/activity.atom"] {
         let response = http::get(addr, path, None);
@@ -144,7 +144,7 @@ fn feed_readers_understand_every_feed(#[values(Engine::Sqlite, Engine::Postgres)
 
 #[rstest]
 fn what_several_people_star_is_trending(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice, bob) = scene(engine);
+    let (server, alice, bob) = setup(engine);
     bob.create(&server, "other", false);
     let carol = person(&server, "carol");
     put(&server, &carol, "/user/starred/alice/tool");

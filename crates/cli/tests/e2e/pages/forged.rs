@@ -65,7 +65,7 @@ pub fn addresses(server: &Server) -> Vec<String> {
 }
 
 /// A site with an admin who has a repository and a deleted one, and bob, who offers them one of his.
-pub fn scene(engine: Engine) -> Server {
+pub fn setup(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
     server.add_user("bob");
@@ -118,7 +118,7 @@ const FIELDS: [(&str, &str); 19] = [
 fn a_form_without_our_token_or_from_another_site_is_refused_by_every_page(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let server = scene(engine);
+    let server = setup(engine);
     let victim = logged_in(&server, "carol");
     let mallory = logged_in(&server, "bob");
     let (ours, theirs) = (victim.token("/settings/profile"), mallory.token("/settings/profile"));
@@ -164,7 +164,7 @@ fn a_form_without_our_token_or_from_another_site_is_refused_by_every_page(
 
 #[rstest]
 fn strangers_need_our_token_too(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let before = state(&server);
     let (stranger, other) = (Browser::new(&server), Browser::new(&server));
     let (ours, theirs) = (stranger.token("/login"), other.token("/login"));
@@ -181,7 +181,7 @@ fn strangers_need_our_token_too(#[values(Engine::Sqlite, Engine::Postgres)] engi
 
 #[rstest]
 fn looking_changes_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let root = logged_in(&server, "carol");
     let before = state(&server);
     for path in addresses(&server) {

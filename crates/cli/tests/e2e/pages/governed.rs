@@ -2,7 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::keys::enter;
-use crate::grasp::scene::Scene;
+use crate::grasp::setup::Setup;
 use crate::signed::{governed, npub, quoted};
 use crate::support::{Person, query, server};
 use abide_testkit::{Engine, Key, Server};
@@ -115,29 +115,29 @@ fn settings_of_a_governed_repository_say_what_is_not_possible(
 fn what_its_key_deleted_is_restored_by_a_newer_announcement_alone(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Scene::new(engine);
-    let key = scene.owner.clone();
-    let (announcement, said) = scene.served(&key, "demo", &[]);
+    let mut setup = Setup::new(engine);
+    let key = setup.owner.clone();
+    let (announcement, said) = setup.served(&key, "demo", &[]);
     let request = key.event(Key::now(), 5, &[&["a", &key.coordinate("demo")]], "");
-    assert_eq!(scene.relay.publish(&request), (true, String::new()));
-    let browser = Browser::new(&scene.server);
-    assert_eq!(enter(&scene.server, &browser, &key, "/").status, 303);
+    assert_eq!(setup.relay.publish(&request), (true, String::new()));
+    let browser = Browser::new(&setup.server);
+    assert_eq!(enter(&setup.server, &browser, &key, "/").status, 303);
     for name in ["", "other"] {
         let refused = browser.submit("/settings/repositories", "/settings/repositories/restore/1", &[("name", name)]);
         let html = refused.text();
         assert!(refused.status == 409 && html.contains("publish a new announcement"), "{}: {html}", refused.status);
     }
-    let by_hand = scene.server.cli(&["repo", "restore", "1"]);
+    let by_hand = setup.server.cli(&["repo", "restore", "1"]);
     assert!(!by_hand.status.success() && String::from_utf8_lossy(&by_hand.stderr).contains("its nostr key deleted it"));
     drop(browser);
-    assert!(!scene.is_served(&announcement) && !scene.is_served(&said));
-    let newer = scene.announcement(&key, Key::now() + 1, "demo", &[]);
-    assert_eq!(scene.relay.publish(&newer), (true, String::new()));
-    assert!(scene.is_served(&newer) && scene.is_served(&said));
-    assert_eq!(Browser::new(&scene.server).get(&format!("/{}/demo", npub(&key))).status, 200);
+    assert!(!setup.is_served(&announcement) && !setup.is_served(&said));
+    let newer = setup.announcement(&key, Key::now() + 1, "demo", &[]);
+    assert_eq!(setup.relay.publish(&newer), (true, String::new()));
+    assert!(setup.is_served(&newer) && setup.is_served(&said));
+    assert_eq!(Browser::new(&setup.server).get(&format!("/{}/demo", npub(&key))).status, 200);
 
     // Deleted by hand, it comes back by hand: the request is older than the announcement that brought it back.
-    scene.server.cli_ok(&["repo", "delete", "1"]);
-    scene.server.cli_ok(&["repo", "restore", "1"]);
-    assert!(scene.is_served(&newer));
+    setup.server.cli_ok(&["repo", "delete", "1"]);
+    setup.server.cli_ok(&["repo", "restore", "1"]);
+    assert!(setup.is_served(&newer));
 }

@@ -7,13 +7,13 @@ use abide_testkit::{Engine, Server, http};
 use rstest::rstest;
 use std::path::PathBuf;
 
-struct Scene {
+struct Setup {
     server: Server,
     ann: Person,
     dir: PathBuf,
 }
 
-impl Scene {
+impl Setup {
     fn new(engine: Engine) -> Self {
         let server = server(engine);
         let ann = person(&server, "ann");
@@ -52,117 +52,117 @@ fn order(html: &str, texts: &[&str]) {
 
 #[rstest]
 fn the_history_of_a_file_goes_on_behind_a_rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
+    let setup = Setup::new(engine);
     let lines: String = (0..40).map(|line| format!("line {line}\n")).collect();
-    std::fs::write(scene.dir.join("old <name>.txt"), &lines).expect("written");
-    scene.commit("Add it", 1_000);
-    scene.ann.git.ok(&scene.dir, &["mv", "old <name>.txt", "new.txt"]);
-    scene.commit("Move it", 2_000);
+    std::fs::write(setup.dir.join("old <name>.txt"), &lines).expect("written");
+    setup.commit("Add it", 1_000);
+    setup.ann.git.ok(&setup.dir, &["mv", "old <name>.txt", "new.txt"]);
+    setup.commit("Move it", 2_000);
     for number in 0..30 {
-        std::fs::write(scene.dir.join("new.txt"), format!("{lines}{number}\n")).expect("written");
-        scene.commit(&format!("Change {number}"), 3_000 + number);
+        std::fs::write(setup.dir.join("new.txt"), format!("{lines}{number}\n")).expect("written");
+        setup.commit(&format!("Change {number}"), 3_000 + number);
     }
-    scene.push(&["main"]);
-    let first = scene.page("/ann/tool/commits/main/new.txt");
+    setup.push(&["main"]);
+    let first = setup.page("/ann/tool/commits/main/new.txt");
     assert!(first.contains("Change 29") && !first.contains("Add it"), "{first}");
-    let second = scene.page("/ann/tool/commits/main/new.txt?page=2");
+    let second = setup.page("/ann/tool/commits/main/new.txt?page=2");
     order(&second, &["Move it", "Renamed from <span class=\"mono\">old &#60;name&#62;.txt", "Add it"]);
     assert!(!second.contains("rel=\"next\""), "{second}");
     // Each commit leads to the file as it was there, under the name that it had.
-    let added = scene.ann.git.ok(&scene.dir, &["rev-list", "--max-parents=0", "HEAD"]);
+    let added = setup.ann.git.ok(&setup.dir, &["rev-list", "--max-parents=0", "HEAD"]);
     let view = format!("/ann/tool/blob/{}/old%20%3Cname%3E.txt", added.trim());
     assert!(second.contains(&format!("href=\"{view}\"")), "{second}");
-    assert!(scene.page(&view).contains("line 39"));
-    assert!(scene.page("/ann/tool/commits/HEAD/new.txt").contains("Change 29"));
+    assert!(setup.page(&view).contains("line 39"));
+    assert!(setup.page("/ann/tool/commits/HEAD/new.txt").contains("Change 29"));
 }
 
 #[rstest]
 fn branches_and_tags_are_listed_newest_first_and_filtered(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
+    let setup = Setup::new(engine);
     let mut refs: Vec<String> = Vec::new();
     for number in 0..70_u32 {
-        scene.commit(&format!("Commit {number}"), 1_000 + number * 10);
+        setup.commit(&format!("Commit {number}"), 1_000 + number * 10);
         // Names run against time, so that neither order is the other by chance.
-        scene.ann.git.ok(&scene.dir, &["branch", &format!("topic-{:02}", 69 - number)]);
-        scene.ann.git.ok(&scene.dir, &["tag", &format!("v0.{}", 69 - number)]);
+        setup.ann.git.ok(&setup.dir, &["branch", &format!("topic-{:02}", 69 - number)]);
+        setup.ann.git.ok(&setup.dir, &["tag", &format!("v0.{}", 69 - number)]);
         refs.extend([format!("topic-{:02}", 69 - number), format!("v0.{}", 69 - number)]);
     }
     refs.push("main".to_owned());
-    scene.push(&refs.iter().map(String::as_str).collect::<Vec<_>>());
-    let branches = scene.page("/ann/tool/branches");
+    setup.push(&refs.iter().map(String::as_str).collect::<Vec<_>>());
+    let branches = setup.page("/ann/tool/branches");
     order(&branches, &[">main</a>", ">topic-00</a>", ">topic-01</a>", ">topic-48</a>", "rel=\"next\""]);
     assert!(!branches.contains(">topic-69</a>"));
-    assert!(scene.page("/ann/tool/branches?page=2").contains(">topic-69</a>"));
-    let tags = scene.page("/ann/tool/tags");
+    assert!(setup.page("/ann/tool/branches?page=2").contains(">topic-69</a>"));
+    let tags = setup.page("/ann/tool/tags");
     order(&tags, &[">v0.0</a>", ">v0.1</a>", ">v0.9</a>", ">v0.10</a>"]);
-    let found = scene.page("/ann/tool/tags?q=0.69");
+    let found = setup.page("/ann/tool/tags?q=0.69");
     assert!(found.contains(">v0.69</a>") && !found.contains(">v0.1</a>"), "{found}");
-    assert!(scene.page("/ann/tool/tags?q=nothing").contains("No matches"));
+    assert!(setup.page("/ann/tool/tags?q=nothing").contains("No matches"));
 
     // The menu has the newest ones, marks where one is, and finds the others without a script.
-    let home = scene.page("/ann/tool/tree/topic-69");
+    let home = setup.page("/ann/tool/tree/topic-69");
     let menu = home.split("class=\"refs\"").nth(1).and_then(|rest| rest.split("</details>").next()).expect("a menu");
     order(menu, &[">topic-69</a>", ">main</a>", ">topic-00</a>", ">v0.0</a>", ">v0.1</a>"]);
     assert!(menu.contains("aria-current=\"true\">topic-69</a>") && !menu.contains(">v0.60</a>"), "{menu}");
     assert_eq!(menu.matches("aria-current").count(), 1, "{menu}");
     let find = "/ann/tool/tags?view=commits&path=%2Fsrc%2Fa%2520b&q=0.60";
-    assert!(scene.page(find).contains("href=\"/ann/tool/commits/v0.60/src/a%20b\""), "{}", scene.page(find));
+    assert!(setup.page(find).contains("href=\"/ann/tool/commits/v0.60/src/a%20b\""), "{}", setup.page(find));
 
     // The order is that of this moment.
-    scene.commit("Later", 90_000);
-    scene.push(&["HEAD:refs/heads/topic-69", "HEAD:refs/tags/zero"]);
-    order(&scene.page("/ann/tool/branches"), &[">main</a>", ">topic-69</a>", ">topic-00</a>"]);
-    order(&scene.page("/ann/tool/tags"), &[">zero</a>", ">v0.0</a>"]);
+    setup.commit("Later", 90_000);
+    setup.push(&["HEAD:refs/heads/topic-69", "HEAD:refs/tags/zero"]);
+    order(&setup.page("/ann/tool/branches"), &[">main</a>", ">topic-69</a>", ">topic-00</a>"]);
+    order(&setup.page("/ann/tool/tags"), &[">zero</a>", ">v0.0</a>"]);
 }
 
 #[rstest]
 fn head_in_an_address_is_the_default_branch(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let stranger = Browser::new(&scene.server);
+    let setup = Setup::new(engine);
+    let stranger = Browser::new(&setup.server);
     assert_eq!(stranger.get("/ann/tool/tree/HEAD").status, 404, "nothing was pushed yet");
-    std::fs::create_dir(scene.dir.join("src")).expect("made");
-    std::fs::write(scene.dir.join("src/a.txt"), "on main\n").expect("written");
-    scene.commit("One", 1_000);
-    scene.push(&["main"]);
-    std::fs::write(scene.dir.join("src/a.txt"), "on another\n").expect("written");
-    scene.commit("Two", 2_000);
+    std::fs::create_dir(setup.dir.join("src")).expect("made");
+    std::fs::write(setup.dir.join("src/a.txt"), "on main\n").expect("written");
+    setup.commit("One", 1_000);
+    setup.push(&["main"]);
+    std::fs::write(setup.dir.join("src/a.txt"), "on another\n").expect("written");
+    setup.commit("Two", 2_000);
     let everything = |what: &str| {
-        assert!(scene.page("/ann/tool/blob/HEAD/src/a.txt").contains(what));
-        assert!(scene.page("/ann/tool/blame/HEAD/src/a.txt").contains(what));
+        assert!(setup.page("/ann/tool/blob/HEAD/src/a.txt").contains(what));
+        assert!(setup.page("/ann/tool/blame/HEAD/src/a.txt").contains(what));
         assert_eq!(stranger.get("/ann/tool/raw/HEAD/src/a.txt").text(), format!("{what}\n"));
-        assert!(scene.page("/ann/tool/tree/HEAD/src").contains("a.txt"));
-        assert!(scene.page("/ann/tool/tree/HEAD").contains("src"));
+        assert!(setup.page("/ann/tool/tree/HEAD/src").contains("a.txt"));
+        assert!(setup.page("/ann/tool/tree/HEAD").contains("src"));
     };
     everything("on main");
-    assert!(!scene.page("/ann/tool/commits/HEAD").contains("Two"));
-    let api = http::get(scene.server.http_addr(), "/api/v3/repos/ann/tool/contents/src/a.txt?ref=HEAD", None);
+    assert!(!setup.page("/ann/tool/commits/HEAD").contains("Two"));
+    let api = http::get(setup.server.http_addr(), "/api/v3/repos/ann/tool/contents/src/a.txt?ref=HEAD", None);
     assert_eq!((api.status, api.json()["size"].as_i64()), (200, Some(8)), "{}", api.text());
 
     // A branch that is really called so changes nothing about it, and has an address of its own.
-    let url = scene.server.http_url("ann", "tool");
-    let pushed = scene.ann.git.run(&scene.dir, &["push", &url, "HEAD:refs/heads/HEAD", "HEAD:refs/heads/HEAD2/x"]);
+    let url = setup.server.http_url("ann", "tool");
+    let pushed = setup.ann.git.run(&setup.dir, &["push", &url, "HEAD:refs/heads/HEAD", "HEAD:refs/heads/HEAD2/x"]);
     if !pushed.status.success() {
         let reported = String::from_utf8_lossy(&pushed.stderr).into_owned();
         assert!(reported.contains("HEAD"), "{reported}");
         return;
     }
     everything("on main");
-    assert!(scene.page("/ann/tool/branches").contains("href=\"/ann/tool/tree/refs/heads/HEAD\""));
-    assert!(scene.page("/ann/tool/blob/refs/heads/HEAD/src/a.txt").contains("on another"));
-    assert!(scene.page("/ann/tool/tree/refs/heads/main").contains("src"));
+    assert!(setup.page("/ann/tool/branches").contains("href=\"/ann/tool/tree/refs/heads/HEAD\""));
+    assert!(setup.page("/ann/tool/blob/refs/heads/HEAD/src/a.txt").contains("on another"));
+    assert!(setup.page("/ann/tool/tree/refs/heads/main").contains("src"));
 }
 
 #[rstest]
 fn the_default_branch_is_chosen_from_a_list(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let ann = logged_in(&scene.server, "ann");
+    let setup = Setup::new(engine);
+    let ann = logged_in(&setup.server, "ann");
     let settings = "/ann/tool/settings";
     assert!(ann.page(settings).contains("<input id=\"default_branch\""), "while there is nothing to choose from");
-    scene.commit("One", 1_000);
+    setup.commit("One", 1_000);
     for number in 0..120 {
-        scene.ann.git.ok(&scene.dir, &["branch", &format!("topic-{number:03}")]);
+        setup.ann.git.ok(&setup.dir, &["branch", &format!("topic-{number:03}")]);
     }
-    scene.push(&["refs/heads/*"]);
+    setup.push(&["refs/heads/*"]);
     let html = ann.page(settings);
     let list = |html: &str| {
         let list = html.split("<select id=\"default_branch\"").nth(1).and_then(|rest| rest.split("</select>").next());
@@ -178,7 +178,7 @@ fn the_default_branch_is_chosen_from_a_list(#[values(Engine::Sqlite, Engine::Pos
     assert_eq!(ann.submit_in(&html, settings, "name=\"description\"", &about).status, 303);
     let chosen = ann.submit_in(&found, settings, "name=\"default_branch\"", &[("default_branch", "topic-007")]);
     assert_eq!(location(&chosen), "/ann/tool/settings?done=saved");
-    assert_eq!(query(&scene.server, "SELECT description, default_branch FROM repos"), "A tool|refs/heads/topic-007");
+    assert_eq!(query(&setup.server, "SELECT description, default_branch FROM repos"), "A tool|refs/heads/topic-007");
     let html = ann.page(settings);
     assert!(list(&html).contains("value=\"topic-007\" selected") && html.contains("value=\"git forge\""), "{html}");
     let wrong = ann.submit_in(&html, settings, "name=\"default_branch\"", &[("default_branch", "nothing")]);

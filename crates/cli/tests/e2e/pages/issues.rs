@@ -21,7 +21,7 @@ fn tags(html: &str) -> String {
     html.split('<').skip(1).filter_map(|rest| rest.split('>').next()).collect::<Vec<_>>().join("\n")
 }
 
-fn scene(engine: Engine) -> Server {
+fn setup(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
     server.add_user("bob");
@@ -38,7 +38,7 @@ fn scene(engine: Engine) -> Server {
 fn an_issue_is_opened_discussed_and_closed_without_a_script(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let server = scene(engine);
+    let server = setup(engine);
     let (carol, bob) = (logged_in(&server, "carol"), logged_in(&server, "bob"));
     assert!(carol.page("/carol/demo/issues").contains("No issues"), "an empty list says what to do");
     let new = "/carol/demo/issues/new";
@@ -85,7 +85,7 @@ fn an_issue_is_opened_discussed_and_closed_without_a_script(
 
 #[rstest]
 fn what_people_write_into_issues_is_tame(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let carol = logged_in(&server, "carol");
     let new = "/carol/demo/issues/new";
     assert_eq!(carol.submit(new, new, &[("title", MARKUP), ("body", TRICKS)]).status, 303);
@@ -126,7 +126,7 @@ fn what_people_write_into_issues_is_tame(#[values(Engine::Sqlite, Engine::Postgr
 
 #[rstest]
 fn issues_of_a_private_repository_are_not_there(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let (carol, bob) = (logged_in(&server, "carol"), logged_in(&server, "bob"));
     let new = "/carol/secret/issues/new";
     let fields = [("title", "plan"), ("body", "because of carol/demo#1")];

@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::json;
 use std::fs;
 
-fn scene(engine: Engine) -> (Server, Person) {
+fn setup(engine: Engine) -> (Server, Person) {
     let server = server(engine);
     let alice = person(&server, "alice");
     alice.create(&server, "tool", false);
@@ -39,7 +39,7 @@ fn waits_for(browser: &Browser<'_>, count: usize) {
 
 #[rstest]
 fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice) = scene(engine);
+    let (server, alice) = setup(engine);
     let bob = logged_in(&server, "bob");
     let empty = bob.page("/notifications");
     assert!(empty.contains("No unread notifications") && empty.contains("Watch a repository"), "{empty}");
@@ -101,7 +101,7 @@ fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engin
 
 #[rstest]
 fn mails_are_chosen_and_ended_by_one_click(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, alice) = scene(engine);
+    let (server, alice) = setup(engine);
     let bob = logged_in(&server, "bob");
     let (page, unchecked) = ("/settings/notifications", "value=\"subscribed\"><span>");
     let html = bob.page(page);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const LABEL: &str = "a&b <b>\"c\" 50%/+#";
 
 /// carol's repository with bob as a collaborator, and an issue with a label, a milestone and comments.
-fn scene(engine: Engine) -> Server {
+fn setup(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
     server.add_user("bob");
@@ -42,7 +42,7 @@ fn count(server: &Server, table: &str) -> String {
 fn deleting_a_comment_is_asked_and_leads_back_to_the_same_page_of_the_issue(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let server = scene(engine);
+    let server = setup(engine);
     let carol = logged_in(&server, "carol");
     let token = server.add_token("carol", "repo");
     for number in 0..60 {
@@ -71,7 +71,7 @@ fn deleting_a_comment_is_asked_and_leads_back_to_the_same_page_of_the_issue(
 
 #[rstest]
 fn deleting_labels_and_milestones_is_asked(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let (carol, eve) = (logged_in(&server, "carol"), logged_in(&server, "eve"));
     for (page, table, thing, reported) in [
         ("/carol/demo/labels", "labels", "a&#38;b &#60;b&#62;", "removed from every issue"),
@@ -92,7 +92,7 @@ fn deleting_labels_and_milestones_is_asked(#[values(Engine::Sqlite, Engine::Post
 
 #[rstest]
 fn removing_a_collaborator_is_asked(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let (carol, eve) = (logged_in(&server, "carol"), logged_in(&server, "eve"));
     let page = "/carol/demo/settings/collaborators";
     let remove = format!("{page}/remove");
@@ -109,7 +109,7 @@ fn removing_a_collaborator_is_asked(#[values(Engine::Sqlite, Engine::Postgres)] 
 
 #[rstest]
 fn discarding_an_event_that_was_set_aside_is_asked(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = scene(engine);
+    let server = setup(engine);
     let root = logged_in(&server, "carol");
     crate::support::settled(&server);
     query(
@@ -130,7 +130,7 @@ fn discarding_an_event_that_was_set_aside_is_asked(#[values(Engine::Sqlite, Engi
 
 #[test]
 fn strangers_are_led_to_the_login_before_they_are_asked() {
-    let server = scene(Engine::Sqlite);
+    let server = setup(Engine::Sqlite);
     let stranger = Browser::new(&server);
     for path in [
         "/settings/keys/remove?id=1",

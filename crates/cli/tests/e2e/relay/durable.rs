@@ -1,21 +1,21 @@
 //! An OK is a promise: the event is there after a power cut.
 
-use super::Scene;
+use super::Setup;
 use abide_testkit::Engine;
 use rstest::rstest;
 use serde_json::json;
 
 #[rstest]
 fn crash_right_after_an_ok_loses_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::new(engine);
+    let mut setup = Setup::new(engine);
     for round in 0..4 {
-        let mut client = scene.connect();
-        let issues: Vec<_> = (0..50).map(|number| scene.issue(2, &format!("{round} {number}"))).collect();
+        let mut client = setup.connect();
+        let issues: Vec<_> = (0..50).map(|number| setup.issue(2, &format!("{round} {number}"))).collect();
         issues.iter().for_each(|issue| client.say(&json!(["EVENT", issue])));
         // Not all of them are answered yet, which is the point.
         let answered: Vec<_> = issues[..20 + round * 7].iter().map(|issue| (client.ok(issue).0, issue.id)).collect();
-        scene.server.kill();
-        scene.server.restart();
+        setup.server.kill();
+        setup.server.restart();
         let ids: Vec<_> = answered
             .iter()
             .map(|(accepted, id)| {
@@ -23,7 +23,7 @@ fn crash_right_after_an_ok_loses_nothing(#[values(Engine::Sqlite, Engine::Postgr
                 id
             })
             .collect();
-        let found = scene.connect().req(&[json!({"ids": ids})]);
+        let found = setup.connect().req(&[json!({"ids": ids})]);
         assert_eq!(found.len(), ids.len(), "round {round}");
     }
 }

@@ -1,6 +1,6 @@
 //! Malformed messages are answered, and the connection stays open.
 
-use super::Scene;
+use super::Setup;
 use abide_nostr::nip19;
 use abide_testkit::http::{self, Request};
 use abide_testkit::{Engine, Key};
@@ -11,8 +11,8 @@ use tungstenite::Message;
 
 #[test]
 fn malformed_frames_get_a_notice_and_the_socket_stays_open() {
-    let scene = Scene::new(Engine::Sqlite);
-    let mut client = scene.connect();
+    let setup = Setup::new(Engine::Sqlite);
+    let mut client = setup.connect();
     for text in
         ["", "x", "{}", "[]", "[1]", "[\"NOPE\"]", "[\"EVENT\"]", "[\"REQ\"]", "[\"EVENT\",{}]", "\u{0}", "[[[["]
     {
@@ -33,18 +33,18 @@ fn malformed_frames_get_a_notice_and_the_socket_stays_open() {
 
 #[test]
 fn a_message_that_is_far_too_large_ends_the_connection_with_the_reason() {
-    let scene = Scene::new(Engine::Sqlite);
-    let mut client = scene.connect();
+    let setup = Setup::new(Engine::Sqlite);
+    let mut client = setup.connect();
     client.send_if_taken(Message::text("x".repeat((2 << 20) + 1)));
     let ended = client.closed();
     assert!(ended.is_none_or(|(code, _)| code == 1009));
-    assert_eq!(scene.connect().req(&[json!({})]).len(), 1, "others are served");
+    assert_eq!(setup.connect().req(&[json!({})]).len(), 1, "others are served");
 }
 
 #[test]
 fn a_bad_subscription_is_closed_and_a_bad_reconciliation_too() {
-    let scene = Scene::new(Engine::Sqlite);
-    let mut client = scene.connect();
+    let setup = Setup::new(Engine::Sqlite);
+    let mut client = setup.connect();
     for filter in [json!({"kinds": "x"}), json!({"search": "x"}), json!([])] {
         client.ask("REQ", "s", &[filter]);
         assert_eq!(client.wait(|heard| heard.0[1] == "s").name(), "CLOSED");
@@ -57,8 +57,8 @@ fn a_bad_subscription_is_closed_and_a_bad_reconciliation_too() {
 fn the_relay_says_whose_repositories_it_takes() {
     let npub = nip19::npub(&Key::new(1).public());
     let said = |settings: &[(&str, &str)]| {
-        let scene = Scene::with(Engine::Sqlite, settings);
-        Request::new("GET", "/").header("Accept", "application/nostr+json").send(scene.server.http_addr()).json()
+        let setup = Setup::with(Engine::Sqlite, settings);
+        Request::new("GET", "/").header("Accept", "application/nostr+json").send(setup.server.http_addr()).json()
     };
     let off = ("ABIDE_GRASP__ANNOUNCE", "off");
     let chosen = said(&[off, ("ABIDE_GRASP__ALLOW", &npub), ("ABIDE_RELAY__CURATION", "Nothing about cats.")]);
@@ -74,21 +74,21 @@ fn the_relay_says_whose_repositories_it_takes() {
 #[test]
 fn the_relay_describes_itself_with_the_limits_it_keeps() {
     let settings = [("ABIDE_RELAY__NAME", "Test"), ("ABIDE_RELAY__FILTERS", "3"), ("ABIDE_RELAY__SUBSCRIPTIONS", "2")];
-    let scene = Scene::with(Engine::Sqlite, &settings);
-    let addr = scene.server.http_addr();
+    let setup = Setup::with(Engine::Sqlite, &settings);
+    let addr = setup.server.http_addr();
     let response = Request::new("GET", "/").header("Accept", "application/nostr+json").send(addr);
     assert_eq!(response.status, 200);
     assert_eq!(response.header("content-type"), Some("application/nostr+json"));
     assert_eq!(response.header("access-control-allow-origin"), Some("*"));
     let info = response.json();
     assert_eq!(info["name"], "Test");
-    assert_eq!(info["software"], scene.server.url(), "an address, as NIP-11 has it");
+    assert_eq!(info["software"], setup.server.url(), "an address, as NIP-11 has it");
     assert_eq!(info["supported_nips"], json!([1, 9, 11, 34, 40, 42, 45, 77, 98]));
     assert_eq!(info["supported_grasps"], json!(["GRASP-01"]));
     assert!(info["repo_acceptance_criteria"].is_string() && info.get("curation").is_none());
     assert_eq!((&info["limitation"]["max_filters"], &info["limitation"]["max_subscriptions"]), (&json!(3), &json!(2)));
 
-    let mut client = scene.connect();
+    let mut client = setup.connect();
     client.ask("REQ", "four", &[json!({}), json!({}), json!({}), json!({})]);
     assert_eq!(client.wait(|heard| heard.0[1] == "four").0[2], "invalid: a subscription must have 1 to 3 filters");
     client.subscribe("one", &[json!({})]);
@@ -114,16 +114,16 @@ fn handshake(addr: SocketAddr, connection: &str, key: &str) -> http::Response {
 #[case("Upgrade")]
 #[case("keep-alive, Upgrade")]
 fn browsers_ask_for_a_socket_in_their_own_ways(#[case] connection: &str) {
-    let scene = Scene::new(Engine::Sqlite);
-    let answer = handshake(scene.server.http_addr(), connection, "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+    let setup = Setup::new(Engine::Sqlite);
+    let answer = handshake(setup.server.http_addr(), connection, "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
     assert_eq!(answer.status, 101);
     assert_eq!(answer.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
 }
 
 #[test]
 fn a_socket_request_without_a_key_is_refused_in_words() {
-    let scene = Scene::new(Engine::Sqlite);
-    let answer = handshake(scene.server.http_addr(), "Upgrade", "");
+    let setup = Setup::new(Engine::Sqlite);
+    let answer = handshake(setup.server.http_addr(), "Upgrade", "");
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("Sec-WebSocket-Key"));
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
@@ -131,8 +131,8 @@ fn a_socket_request_without_a_key_is_refused_in_words() {
 
 #[test]
 fn a_relay_that_is_switched_off_is_not_there() {
-    let scene = Scene::with(Engine::Sqlite, &[("ABIDE_RELAY__ENABLED", "false")]);
-    let addr = scene.server.http_addr();
+    let setup = Setup::with(Engine::Sqlite, &[("ABIDE_RELAY__ENABLED", "false")]);
+    let addr = setup.server.http_addr();
     assert_eq!(handshake(addr, "Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n").status, 404);
     let page = Request::new("GET", "/").header("Accept", "application/nostr+json").send(addr);
     assert!(page.header("content-type").unwrap().starts_with("text/html"));

@@ -17,14 +17,14 @@ use abide_store::{StoreError, nostr};
 use abide_testkit::{Engine, Key, Nostr, Server};
 
 /// A server with a repository that is announced and served, its owner's key and its address.
-pub struct Scene {
+pub struct Setup {
     pub server: Server,
     pub owner: Key,
     pub repo: String,
     pub now: u64,
 }
 
-impl Scene {
+impl Setup {
     pub fn new(engine: Engine) -> Self {
         Self::with(engine, &[])
     }

@@ -1,6 +1,6 @@
 //! Reconciliation (NIP-77) with the reference library as the client.
 
-use super::{Scene, store};
+use super::{Setup, store};
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr};
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
@@ -35,12 +35,12 @@ pub fn compare(client: &mut Nostr, filter: &Value, ours: &[Event]) -> (BTreeSet<
 
 #[rstest]
 fn both_sides_find_out_what_the_other_lacks(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
+    let setup = Setup::new(engine);
     let issues: Vec<_> =
-        (0..600).map(|n| Key::new(2).event(scene.now - n, 1621, &[&["a", &scene.repo]], &n.to_string())).collect();
+        (0..600).map(|n| Key::new(2).event(setup.now - n, 1621, &[&["a", &setup.repo]], &n.to_string())).collect();
     let (theirs, ours) = (&issues[..500], &issues[100..]);
-    store(&scene.server, theirs);
-    let (have, need) = compare(&mut scene.connect(), &json!({"kinds": [1621]}), ours);
+    store(&setup.server, theirs);
+    let (have, need) = compare(&mut setup.connect(), &json!({"kinds": [1621]}), ours);
     let of = |events: &[Event]| events.iter().map(|event| event.id.to_bytes()).collect::<BTreeSet<_>>();
     assert_eq!(need, of(&issues[..100]));
     assert_eq!(have, of(&issues[500..]));
@@ -48,9 +48,9 @@ fn both_sides_find_out_what_the_other_lacks(#[values(Engine::Sqlite, Engine::Pos
 
 #[test]
 fn too_many_events_are_not_compared() {
-    let scene = Scene::with(Engine::Sqlite, &[("ABIDE_RELAY__RECONCILED_EVENTS", "5")]);
-    store(&scene.server, &(0..6).map(|n| scene.issue(2, &n.to_string())).collect::<Vec<_>>());
-    let mut client = scene.connect();
+    let setup = Setup::with(Engine::Sqlite, &[("ABIDE_RELAY__RECONCILED_EVENTS", "5")]);
+    store(&setup.server, &(0..6).map(|n| setup.issue(2, &n.to_string())).collect::<Vec<_>>());
+    let mut client = setup.connect();
     client.say(&json!(["NEG-OPEN", "n", {"kinds": [1621]}, "61"]));
     let heard = client.wait(|heard| heard.0[1] == "n");
     assert_eq!(

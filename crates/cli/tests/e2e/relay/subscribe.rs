@@ -1,6 +1,6 @@
 //! Asking for what is stored, and hearing of what comes.
 
-use super::{Scene, store};
+use super::{Setup, store};
 use abide_testkit::{Engine, Key};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 fn stored_events_come_newest_first_and_new_ones_after_the_end(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (mut client, mut other) = (scene.connect(), scene.connect());
-    let issue = |ago: u64, text: &str| Key::new(2).event(scene.now - ago, 1621, &[&["a", &scene.repo]], text);
+    let setup = Setup::new(engine);
+    let (mut client, mut other) = (setup.connect(), setup.connect());
+    let issue = |ago: u64, text: &str| Key::new(2).event(setup.now - ago, 1621, &[&["a", &setup.repo]], text);
     let issues = [issue(30, "first"), issue(20, "second"), issue(10, "third")];
     issues.iter().for_each(|issue| assert!(other.publish(issue).0));
-    let filter = json!({"kinds": [1621], "#a": [scene.repo], "limit": 2});
+    let filter = json!({"kinds": [1621], "#a": [setup.repo], "limit": 2});
     assert_eq!(client.subscribe("issues", &[filter]), [issues[2].clone(), issues[1].clone()]);
     let new = issue(0, "fourth");
     assert!(other.publish(&new).0);
     assert_eq!(client.live("issues"), new);
-    assert!(other.publish(&Key::new(2).event(scene.now, 1111, &[&["e", &new.id.to_hex()]], "no issue")).0);
+    assert!(other.publish(&Key::new(2).event(setup.now, 1111, &[&["e", &new.id.to_hex()]], "no issue")).0);
     client.say(&json!(["CLOSE", "issues"]));
     assert_eq!(client.count(&[json!({"kinds": [1621]})]), 4);
     assert_eq!(client.count(&[json!({"kinds": [1621]}), json!({"kinds": [1111, 1621]})]), 5, "each once");
@@ -28,8 +28,8 @@ fn stored_events_come_newest_first_and_new_ones_after_the_end(
 
 #[rstest]
 fn many_subscriptions_with_many_filters_are_all_served(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let mut client = scene.connect();
+    let setup = Setup::new(engine);
+    let mut client = setup.connect();
     for number in 0..500 {
         let mut filters: Vec<Value> = (0..19).map(|kind| json!({"kinds": [kind], "authors": []})).collect();
         filters.push(json!({"kinds": [30_617]}));
@@ -47,13 +47,13 @@ fn many_subscriptions_with_many_filters_are_all_served(#[values(Engine::Sqlite, 
 
 #[rstest]
 fn every_condition_of_a_filter_is_kept(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let mut client = scene.connect();
+    let setup = Setup::new(engine);
+    let mut client = setup.connect();
     let (bob, carol) = (Key::new(2), Key::new(3));
-    let one = bob.event(scene.now - 20, 1621, &[&["a", &scene.repo], &["t", "bug"], &["t", "ui"]], "one");
-    let two = bob.event(scene.now - 10, 1621, &[&["a", &scene.repo], &["t", "bug"]], "two");
-    let three = carol.event(scene.now, 1630, &[&["a", &scene.repo], &["e", &one.id.to_hex()]], "");
-    store(&scene.server, &[one.clone(), two.clone(), three.clone()]);
+    let one = bob.event(setup.now - 20, 1621, &[&["a", &setup.repo], &["t", "bug"], &["t", "ui"]], "one");
+    let two = bob.event(setup.now - 10, 1621, &[&["a", &setup.repo], &["t", "bug"]], "two");
+    let three = carol.event(setup.now, 1630, &[&["a", &setup.repo], &["e", &one.id.to_hex()]], "");
+    store(&setup.server, &[one.clone(), two.clone(), three.clone()]);
     // Events that another node stores are passed on live as well, perhaps before all stored ones have come.
     let mut found = |filter: Value| {
         let mut reported = client.req(&[filter]);
@@ -62,25 +62,25 @@ fn every_condition_of_a_filter_is_kept(#[values(Engine::Sqlite, Engine::Postgres
     };
     assert_eq!(found(json!({"ids": [one.id, three.id]})), [three.clone(), one.clone()]);
     assert_eq!(found(json!({"authors": [bob.public()], "kinds": [1621]})), [two.clone(), one.clone()]);
-    assert_eq!(found(json!({"#t": ["bug"], "#a": [scene.repo]})), [two.clone(), one.clone()]);
-    assert_eq!(found(json!({"#t": ["ui"], "#a": [scene.repo]})), std::slice::from_ref(&one));
+    assert_eq!(found(json!({"#t": ["bug"], "#a": [setup.repo]})), [two.clone(), one.clone()]);
+    assert_eq!(found(json!({"#t": ["ui"], "#a": [setup.repo]})), std::slice::from_ref(&one));
     assert_eq!(found(json!({"#t": ["bug"], "authors": [carol.public()]})), []);
     assert_eq!(found(json!({"#e": [one.id]})), [three]);
-    assert_eq!(found(json!({"kinds": [1621], "since": scene.now - 10})), [two]);
-    assert_eq!(found(json!({"kinds": [1621], "until": scene.now - 20})), [one]);
+    assert_eq!(found(json!({"kinds": [1621], "since": setup.now - 10})), [two]);
+    assert_eq!(found(json!({"kinds": [1621], "until": setup.now - 20})), [one]);
     assert_eq!(found(json!({"kinds": [1621], "limit": 0})), []);
     assert_eq!(found(json!({"kinds": []})), []);
 }
 
 #[rstest]
 fn a_page_of_large_events_comes_whole(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let mut client = scene.connect();
+    let setup = Setup::new(engine);
+    let mut client = setup.connect();
     let text = "x".repeat(200 << 10);
     let patches: Vec<_> = (0..24)
-        .map(|n| Key::new(2).event(scene.now - n, 1617, &[&["a", &scene.repo]], &format!("{n} {text}")))
+        .map(|n| Key::new(2).event(setup.now - n, 1617, &[&["a", &setup.repo]], &format!("{n} {text}")))
         .collect();
-    store(&scene.server, &patches);
+    store(&setup.server, &patches);
     let mut reported = client.req(&[json!({"kinds": [1617]})]);
     reported.sort_by_key(|event| std::cmp::Reverse(event.created_at));
     assert_eq!(reported, patches);

@@ -4,7 +4,7 @@ use super::honest::Honest;
 use super::tally::Tally;
 use super::{MEASURED, asking, browsing, holding, memory, pushing, relay, telling, threads};
 use crate::git::bombs;
-use crate::grasp::scene::{npub, state};
+use crate::grasp::setup::{npub, state};
 use crate::support::{person, query};
 use abide_testkit::{GitClient, Key, Nostr, Server};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

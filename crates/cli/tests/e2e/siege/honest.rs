@@ -2,7 +2,7 @@
 
 use super::times::Times;
 use crate::git::bombs::noise;
-use crate::grasp::scene::{encoded, npub, state};
+use crate::grasp::setup::{encoded, npub, state};
 use crate::support::{Person, person};
 use abide_testkit::{GitClient, Key, Nostr, Server, http};
 use std::io::Write;

@@ -3,7 +3,7 @@
 use super::asking::{again, answer};
 use super::attacks::{Front, TIP};
 use super::pushing::commands;
-use crate::grasp::scene::{npub, state};
+use crate::grasp::setup::{npub, state};
 use abide_nostr::Event;
 use abide_testkit::http::Request;
 use abide_testkit::{Key, Nostr};

@@ -2,7 +2,7 @@
 
 use super::pair::{Pair, SOON};
 use crate::grasp::integrity::{nostr_ref, proposal};
-use crate::grasp::scene::{noise, now, state};
+use crate::grasp::setup::{noise, now, state};
 use crate::support::query;
 use abide_testkit::{Engine, Key, eventually};
 use rstest::rstest;

@@ -2,7 +2,7 @@
 
 use super::pair::{SOON, fetching};
 use super::upstream::{Upstream, advertise, packets, respond};
-use crate::grasp::scene::{WAITS, now, npub, state};
+use crate::grasp::setup::{WAITS, now, npub, state};
 use crate::support::{assert_healthy, builder, query};
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr, Server, eventually, http};

@@ -3,7 +3,7 @@
 use super::pair::{Pair, SOON, fetching};
 use super::upstream::{Upstream, respond};
 use crate::beside::Beside as _;
-use crate::grasp::scene::{WAITS, now, npub, state};
+use crate::grasp::setup::{WAITS, now, npub, state};
 use crate::pages::browser::Browser;
 use crate::pages::{add_admin, logged_in};
 use crate::support::query;

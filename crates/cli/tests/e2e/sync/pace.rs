@@ -2,7 +2,7 @@
 
 use super::pair::{SOON, fetching};
 use super::upstream::{Upstream, respond};
-use crate::grasp::scene::{WAITS, now, npub, state};
+use crate::grasp::setup::{WAITS, now, npub, state};
 use crate::support::query;
 use abide_testkit::{Engine, Key, Nostr, Server, eventually};
 use rstest::rstest;

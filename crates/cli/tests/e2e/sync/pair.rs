@@ -1,6 +1,6 @@
 //! Two servers of one repository: git data is pushed to the first, and the second is told of the events alone.
 
-use crate::grasp::scene::{Scene, WAITS, now, npub, state};
+use crate::grasp::setup::{Setup, WAITS, now, npub, state};
 use crate::support::{assert_healthy, builder};
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr, Server, ServerBuilder, eventually, http};
@@ -20,7 +20,7 @@ pub fn fetching(engine: Engine) -> ServerBuilder {
 
 /// The first server, with a client that pushes to it, and the second one.
 pub struct Pair {
-    pub first: Scene,
+    pub first: Setup,
     pub second: Server,
     pub relay: Nostr,
 }
@@ -34,7 +34,7 @@ impl Pair {
     pub fn with(engine: Engine, change: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
         let second = change(fetching(engine)).start();
         let relay = Nostr::connect(&second.url());
-        Self { first: Scene::new(Engine::Sqlite), second, relay }
+        Self { first: Setup::new(Engine::Sqlite), second, relay }
     }
 
     /// Clone URLs of a key's repository on both servers.
@@ -113,8 +113,8 @@ impl Pair {
 }
 
 /// The refs that git lists at a URL.
-pub fn refs_at(scene: &Scene, url: &str) -> Vec<(String, String)> {
-    let listed = scene.git.ok(&scene.work, &["ls-remote", url]);
+pub fn refs_at(setup: &Setup, url: &str) -> Vec<(String, String)> {
+    let listed = setup.git.ok(&setup.work, &["ls-remote", url]);
     let pair = |line: &str| line.split_once('\t').map(|(oid, name)| (name.to_owned(), oid.to_owned()));
     listed.lines().filter_map(pair).collect()
 }

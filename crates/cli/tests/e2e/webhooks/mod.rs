@@ -27,25 +27,25 @@ fn may_send(server: ServerBuilder) -> ServerBuilder {
 }
 
 /// alice with a repository, and a receiver of its deliveries.
-struct Scene {
+struct Setup {
     server: Server,
     alice: Person,
     token: String,
     receiver: Receiver,
 }
 
-fn scene(engine: Engine) -> Scene {
-    scene_of(prepared(engine).start())
+fn setup(engine: Engine) -> Setup {
+    setup_of(prepared(engine).start())
 }
 
-fn scene_of(server: Server) -> Scene {
+fn setup_of(server: Server) -> Setup {
     let alice = person(&server, "alice");
     alice.create(&server, "project", false);
     let token = server.add_token("alice", "repo,user,hooks");
-    Scene { server, alice, token, receiver: Receiver::start() }
+    Setup { server, alice, token, receiver: Receiver::start() }
 }
 
-impl Scene {
+impl Setup {
     #[track_caller]
     fn api(&self, method: &str, path: &str, body: Value) -> http::Response {
         let path = format!("/api/v3{path}");

@@ -1,6 +1,6 @@
 //! Webhooks in the browser: added, inspected, sent again and removed without a line of script.
 
-use super::{SOON, prepared, scene, scene_of};
+use super::{SOON, prepared, setup, setup_of};
 use crate::beside::Beside as _;
 use crate::pages::browser::{Browser, location};
 use crate::support::query;
@@ -11,8 +11,8 @@ const LIST: &str = "/alice/project/settings/webhooks";
 
 #[rstest]
 fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let browser = Browser::new(&scene.server);
+    let setup = setup(engine);
+    let browser = Browser::new(&setup.server);
     browser.log_in("alice", PASSWORD);
     assert!(browser.page("/alice/project/settings").contains(LIST));
     assert!(browser.page(LIST).contains("No webhooks yet"));
@@ -40,15 +40,15 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
         "{html}"
     );
     assert!(!html.contains(super::SECRET));
-    let made = location(&send(&new, LIST, &fields(&scene.receiver.url()))).to_owned();
+    let made = location(&send(&new, LIST, &fields(&setup.receiver.url()))).to_owned();
     let hook = made.split('?').next().expect("a path").to_owned();
     assert!(made.starts_with(&format!("{LIST}/")) && made.ends_with("?done=hook-added"), "{made}");
     eventually(SOON, || browser.page(&hook).contains("Delivered"));
     assert!(!browser.page(&hook).contains(super::SECRET));
 
-    scene.stars(1);
+    setup.stars(1);
     eventually(SOON, || browser.page(&hook).contains("star · created"));
-    let id = query(&scene.server, "SELECT id FROM webhook_deliveries WHERE kind = 'star'");
+    let id = query(&setup.server, "SELECT id FROM webhook_deliveries WHERE kind = 'star'");
     let delivery = format!("{hook}/deliveries/{id}");
     eventually(SOON, || browser.page(&delivery).contains("Status <strong>200</strong>"));
     let html = browser.page(&delivery);
@@ -59,40 +59,40 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     assert!(browser.page(&format!("{hook}/deliveries")).contains(&format!("/deliveries/{id}\"")));
     let again = browser.submit(&delivery, &format!("{delivery}/redeliver"), &[]);
     assert!(location(&again).ends_with("?done=sending"), "{}", location(&again));
-    eventually(SOON, || scene.receiver.of("star").len() == 2);
-    let guids: Vec<_> = scene.receiver.of("star").into_iter().map(|got| got.guid).collect();
+    eventually(SOON, || setup.receiver.of("star").len() == 2);
+    let guids: Vec<_> = setup.receiver.of("star").into_iter().map(|got| got.guid).collect();
     assert_eq!(guids[0], guids[1]);
     assert!(location(&browser.submit(&hook, &format!("{hook}/ping"), &[])).ends_with("?done=sending"));
     assert!(location(&browser.submit(&hook, &format!("{hook}/test"), &[])).ends_with("?done=nothing-to-send"));
 
-    let off = [("url", scene.receiver.url()), ("content_type", "form".into()), ("which", "all".into())];
+    let off = [("url", setup.receiver.url()), ("content_type", "form".into()), ("which", "all".into())];
     let off: Vec<_> = off.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     assert!(location(&send(&hook, &hook, &off)).ends_with("?done=saved"));
     assert!(browser.page(LIST).contains(">Off</span>") && browser.page(LIST).contains("All events"));
-    assert_ne!(query(&scene.server, "SELECT length(secret) FROM webhooks"), "", "a blank field keeps the secret");
+    assert_ne!(query(&setup.server, "SELECT length(secret) FROM webhooks"), "", "a blank field keeps the secret");
     let delete = format!("{hook}/delete");
     assert!(browser.page(&delete).contains("This cannot be undone"));
     assert_eq!(location(&browser.submit(&delete, &delete, &[])), format!("{LIST}?done=removed"));
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM webhook_deliveries"), "0");
+    assert_eq!(query(&setup.server, "SELECT count(*) FROM webhook_deliveries"), "0");
     assert_eq!(browser.get(&hook).status, 404);
 
     // Nobody else finds any of it.
-    scene.server.add_user("bob");
-    let bob = Browser::new(&scene.server);
+    setup.server.add_user("bob");
+    let bob = Browser::new(&setup.server);
     bob.log_in("bob", PASSWORD);
     assert_eq!((bob.get(LIST).status, bob.get(&new).status), (403, 403));
 }
 
 #[rstest]
 fn a_suspended_hook_says_so_and_when_it_is_tried_next(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene_of(prepared(engine).env("ABIDE_WEBHOOKS__FAILURES", "2").start());
-    let id = scene.hook(&["star"]);
-    eventually(SOON, || scene.receiver.got().len() == 1);
-    scene.receiver.answer(410);
-    scene.stars(4);
-    eventually(SOON, || query(&scene.server, "SELECT count(*) FROM webhooks WHERE open_since IS NOT NULL") == "1");
-    eventually(SOON, || query(&scene.server, "SELECT count(*) FROM webhook_deliveries WHERE state = 'queued'") == "2");
-    let browser = Browser::new(&scene.server);
+    let setup = setup_of(prepared(engine).env("ABIDE_WEBHOOKS__FAILURES", "2").start());
+    let id = setup.hook(&["star"]);
+    eventually(SOON, || setup.receiver.got().len() == 1);
+    setup.receiver.answer(410);
+    setup.stars(4);
+    eventually(SOON, || query(&setup.server, "SELECT count(*) FROM webhooks WHERE open_since IS NOT NULL") == "1");
+    eventually(SOON, || query(&setup.server, "SELECT count(*) FROM webhook_deliveries WHERE state = 'queued'") == "2");
+    let browser = Browser::new(&setup.server);
     browser.log_in("alice", PASSWORD);
     assert!(browser.page(LIST).contains("Suspended"));
     let html = browser.page(&format!("{LIST}/{id}"));
@@ -105,8 +105,8 @@ fn a_suspended_hook_says_so_and_when_it_is_tried_next(#[values(Engine::Sqlite, E
     ] {
         assert!(html.contains(words), "{words} in {html}");
     }
-    assert_eq!(scene.receiver.of("star").len(), 2, "nothing is tried meanwhile");
+    assert_eq!(setup.receiver.of("star").len(), 2, "nothing is tried meanwhile");
     let reported = "SELECT count(*) FROM domain_events WHERE kind = 'webhook_suspended' AND NOT public";
-    assert_eq!(query(&scene.server, reported), "1");
+    assert_eq!(query(&setup.server, reported), "1");
     assert!(browser.page("/alice/project/settings/audit").contains("suspended: too many deliveries failed in a row"));
 }

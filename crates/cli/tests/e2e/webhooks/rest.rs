@@ -1,6 +1,6 @@
 //! Webhooks over the API: GitHub's shapes, and nothing that is secret.
 
-use super::{SECRET, SOON, scene};
+use super::{SECRET, SOON, setup};
 use crate::beside::Beside as _;
 use crate::support::{person, query};
 use abide_testkit::{Engine, eventually, http};
@@ -13,53 +13,53 @@ const HOOKS: &str = "/repos/alice/project/hooks";
 fn a_hook_is_added_changed_and_removed_and_its_secret_never_comes_back(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
-    let id = scene.hook(&["push", "star"]);
+    let setup = setup(engine);
+    let id = setup.hook(&["push", "star"]);
     let at = format!("{HOOKS}/{id}");
-    let hook = scene.must("GET", &at, json!({}));
+    let hook = setup.must("GET", &at, json!({}));
     assert_eq!((&hook["type"], &hook["name"], &hook["active"]), (&json!("Repository"), &json!("web"), &json!(true)));
     assert_eq!(hook["events"], json!(["push", "star"]));
     let config =
-        json!({ "url": scene.receiver.url(), "content_type": "json", "insecure_ssl": "0", "secret": "********" });
+        json!({ "url": setup.receiver.url(), "content_type": "json", "insecure_ssl": "0", "secret": "********" });
     assert_eq!(hook["config"], config);
     assert!(hook["ping_url"].as_str().is_some_and(|url| url.ends_with(&format!("{at}/pings"))), "{hook}");
 
     let edited =
-        scene.must("PATCH", &at, json!({ "add_events": ["issues"], "remove_events": ["push"], "active": false }));
+        setup.must("PATCH", &at, json!({ "add_events": ["issues"], "remove_events": ["push"], "active": false }));
     assert_eq!((&edited["events"], &edited["active"]), (&json!(["star", "issues"]), &json!(false)));
-    let form = scene.must("PATCH", &format!("{at}/config"), json!({ "content_type": "form" }));
+    let form = setup.must("PATCH", &format!("{at}/config"), json!({ "content_type": "form" }));
     assert_eq!(
         (&form["content_type"], &form["secret"]),
         (&json!("form"), &json!("********")),
         "what is not mentioned stays"
     );
-    let whole = scene.must("PATCH", &at, json!({ "config": { "url": scene.receiver.url() }, "active": true }));
+    let whole = setup.must("PATCH", &at, json!({ "config": { "url": setup.receiver.url() }, "active": true }));
     assert_eq!(whole["config"].get("secret"), None, "a config as a whole says all there is");
-    assert_eq!(scene.must("GET", HOOKS, json!({})).as_array().map(Vec::len), Some(1));
-    assert_eq!(scene.api("DELETE", &at, json!({})).status, 204);
-    assert_eq!(scene.api("GET", &at, json!({})).status, 404);
-    let trail = query(&scene.server, "SELECT action FROM audit_log WHERE action LIKE 'webhook_%' ORDER BY id");
+    assert_eq!(setup.must("GET", HOOKS, json!({})).as_array().map(Vec::len), Some(1));
+    assert_eq!(setup.api("DELETE", &at, json!({})).status, 204);
+    assert_eq!(setup.api("GET", &at, json!({})).status, 404);
+    let trail = query(&setup.server, "SELECT action FROM audit_log WHERE action LIKE 'webhook_%' ORDER BY id");
     assert_eq!(
         trail.lines().collect::<Vec<_>>(),
         ["webhook_created", "webhook_edited", "webhook_edited", "webhook_edited", "webhook_deleted"]
     );
     let kept = ["SELECT meta FROM audit_log", "SELECT payload FROM domain_events"]
-        .map(|sql| query(&scene.server, sql))
+        .map(|sql| query(&setup.server, sql))
         .concat();
     assert!(!kept.contains(SECRET) && !kept.contains("/hook\""), "{kept}");
-    assert!(!scene.server.log().contains(SECRET));
+    assert!(!setup.server.log().contains(SECRET));
 }
 
 #[rstest]
 fn what_was_sent_can_be_looked_at_and_sent_again(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine);
-    let id = scene.hook(&["star"]);
+    let setup = setup(engine);
+    let id = setup.hook(&["star"]);
     let at = format!("{HOOKS}/{id}");
-    eventually(SOON, || query(&scene.server, "SELECT count(*) FROM webhook_deliveries WHERE state = 'ok'") == "1");
-    scene.receiver.answer(500);
-    scene.stars(1);
-    eventually(SOON, || !scene.receiver.of("star").is_empty());
-    let list = || scene.must("GET", &format!("{at}/deliveries"), json!({}));
+    eventually(SOON, || query(&setup.server, "SELECT count(*) FROM webhook_deliveries WHERE state = 'ok'") == "1");
+    setup.receiver.answer(500);
+    setup.stars(1);
+    eventually(SOON, || !setup.receiver.of("star").is_empty());
+    let list = || setup.must("GET", &format!("{at}/deliveries"), json!({}));
     eventually(SOON, || list()[0]["state"] == "queued" && list()[0]["status_code"] == 500);
     let listed = list();
     assert_eq!(
@@ -70,28 +70,28 @@ fn what_was_sent_can_be_looked_at_and_sent_again(#[values(Engine::Sqlite, Engine
         (&listed[1]["event"], &listed[1]["status"], &listed[1]["redelivery"]),
         (&json!("ping"), &json!("OK"), &json!(false))
     );
-    let detail = scene.must("GET", &format!("{at}/deliveries/{}", listed[0]["id"]), json!({}));
+    let detail = setup.must("GET", &format!("{at}/deliveries/{}", listed[0]["id"]), json!({}));
     assert_eq!(detail["request"]["payload"]["sender"]["login"], "alice");
     assert_eq!(detail["request"]["headers"]["X-GitHub-Delivery"], listed[0]["guid"]);
     assert_eq!(detail["response"]["payload"], "said");
 
-    scene.receiver.answer(200);
-    let page = scene.api("GET", &format!("{at}/deliveries?per_page=1"), json!({}));
+    setup.receiver.answer(200);
+    let page = setup.api("GET", &format!("{at}/deliveries?per_page=1"), json!({}));
     assert!(page.header("link").is_some_and(|link| link.contains("rel=\"next\"")), "{:?}", page.headers);
-    let again = scene.api("POST", &format!("{at}/deliveries/{}/attempts", listed[1]["id"]), json!({}));
+    let again = setup.api("POST", &format!("{at}/deliveries/{}/attempts", listed[1]["id"]), json!({}));
     assert_eq!(
         (again.status, &again.json()["guid"], &again.json()["redelivery"]),
         (202, &listed[1]["guid"], &json!(true))
     );
-    let hook = scene.must("GET", &at, json!({}));
+    let hook = setup.must("GET", &at, json!({}));
     assert_eq!(
         (&hook["last_response"]["code"], &hook["waiting"]),
         (&json!(500), &json!(2)),
         "it waits behind what is tried again"
     );
-    assert_eq!(scene.api("POST", &format!("{at}/pings"), json!({})).status, 204);
+    assert_eq!(setup.api("POST", &format!("{at}/pings"), json!({})).status, 204);
     assert_eq!(
-        scene.api("POST", &format!("{at}/tests"), json!({})).status,
+        setup.api("POST", &format!("{at}/tests"), json!({})).status,
         204,
         "there is nothing to send, and that is fine"
     );
@@ -101,31 +101,31 @@ fn what_was_sent_can_be_looked_at_and_sent_again(#[values(Engine::Sqlite, Engine
 fn what_a_payload_says_of_a_repository_is_what_the_api_says(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
-    scene.must("PUT", "/repos/alice/project/topics", json!({ "names": ["rust", "forge"] }));
-    scene.must("PATCH", "/repos/alice/project", json!({ "description": "A project" }));
-    scene.must("POST", "/repos/alice/project/labels", json!({ "name": "a bug/odd", "color": "d73a4a" }));
-    scene.must("POST", "/repos/alice/project/milestones", json!({ "title": "v1" }));
-    scene.hook(&["*"]);
+    let setup = setup(engine);
+    setup.must("PUT", "/repos/alice/project/topics", json!({ "names": ["rust", "forge"] }));
+    setup.must("PATCH", "/repos/alice/project", json!({ "description": "A project" }));
+    setup.must("POST", "/repos/alice/project/labels", json!({ "name": "a bug/odd", "color": "d73a4a" }));
+    setup.must("POST", "/repos/alice/project/milestones", json!({ "title": "v1" }));
+    setup.hook(&["*"]);
     let new = json!({ "title": "It crashes", "body": "Badly", "labels": ["a bug/odd"], "assignees": ["alice"], "milestone": 1 });
-    scene.must("POST", "/repos/alice/project/issues", new);
-    scene.must("POST", "/repos/alice/project/issues/1/comments", json!({ "body": "Really?" }));
-    eventually(SOON, || scene.receiver.of("issue_comment").len() == 1);
-    let reported = scene.receiver.of("issue_comment").remove(0).body;
-    let mut repository = scene.must("GET", "/repos/alice/project", json!({}));
+    setup.must("POST", "/repos/alice/project/issues", new);
+    setup.must("POST", "/repos/alice/project/issues/1/comments", json!({ "body": "Really?" }));
+    eventually(SOON, || setup.receiver.of("issue_comment").len() == 1);
+    let reported = setup.receiver.of("issue_comment").remove(0).body;
+    let mut repository = setup.must("GET", "/repos/alice/project", json!({}));
     // Fields that depend on the reader are left out.
     repository.as_object_mut().expect("an object").remove("permissions");
     assert_eq!(reported["repository"], repository);
-    assert_eq!(reported["issue"], scene.must("GET", "/repos/alice/project/issues/1", json!({})));
-    let comments = scene.must("GET", "/repos/alice/project/issues/1/comments", json!({}));
+    assert_eq!(reported["issue"], setup.must("GET", "/repos/alice/project/issues/1", json!({})));
+    let comments = setup.must("GET", "/repos/alice/project/issues/1/comments", json!({}));
     assert_eq!(reported["comment"], comments[0]);
-    let mut sender = scene.must("GET", "/users/alice", json!({}));
+    let mut sender = setup.must("GET", "/users/alice", json!({}));
     let simple = |user: &Value| ["login", "id", "url", "html_url", "type", "site_admin"].map(|name| user[name].clone());
     assert_eq!(
         simple(&reported["sender"]),
         simple(sender.take().as_object().map(|map| json!(map)).as_ref().expect("an object"))
     );
-    let labeled = scene.receiver.got().into_iter().find(|got| got.body["action"] == "labeled").expect("it was told");
+    let labeled = setup.receiver.got().into_iter().find(|got| got.body["action"] == "labeled").expect("it was told");
     assert_eq!(labeled.body["label"], reported["issue"]["labels"][0]);
 }
 
@@ -133,26 +133,26 @@ fn what_a_payload_says_of_a_repository_is_what_the_api_says(
 fn hooks_are_for_administrators_and_belong_to_one_repository(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine);
-    let id = scene.hook(&["star"]);
-    eventually(SOON, || !scene.receiver.got().is_empty());
-    let delivery = query(&scene.server, "SELECT id FROM webhook_deliveries");
-    scene.alice.create(&scene.server, "other", false);
-    let other = scene.must("POST", "/repos/alice/other/hooks", json!({ "config": { "url": scene.receiver.url() } }));
+    let setup = setup(engine);
+    let id = setup.hook(&["star"]);
+    eventually(SOON, || !setup.receiver.got().is_empty());
+    let delivery = query(&setup.server, "SELECT id FROM webhook_deliveries");
+    setup.alice.create(&setup.server, "other", false);
+    let other = setup.must("POST", "/repos/alice/other/hooks", json!({ "config": { "url": setup.receiver.url() } }));
     for path in [
         format!("/repos/alice/other/hooks/{id}"),
         format!("/repos/alice/other/hooks/{id}/deliveries"),
         format!("/repos/alice/other/hooks/{}/deliveries/{delivery}", other["id"]),
     ] {
-        assert_eq!(scene.api("GET", &path, json!({})).status, 404, "{path}");
+        assert_eq!(setup.api("GET", &path, json!({})).status, 404, "{path}");
     }
     let again = format!("/repos/alice/other/hooks/{}/deliveries/{delivery}/attempts", other["id"]);
-    assert_eq!(scene.api("POST", &again, json!({})).status, 404);
-    person(&scene.server, "bob");
-    let token = scene.server.add_token("bob", "hooks,repo");
-    let asked = http::get(scene.server.http_addr(), &format!("/api/v3{HOOKS}"), Some(&token));
+    assert_eq!(setup.api("POST", &again, json!({})).status, 404);
+    person(&setup.server, "bob");
+    let token = setup.server.add_token("bob", "hooks,repo");
+    let asked = http::get(setup.server.http_addr(), &format!("/api/v3{HOOKS}"), Some(&token));
     assert_eq!(asked.status, 403, "{}", asked.text());
-    let bare = http::get(scene.server.http_addr(), &format!("/api/v3{HOOKS}"), Some(&scene.alice.token));
+    let bare = http::get(setup.server.http_addr(), &format!("/api/v3{HOOKS}"), Some(&setup.alice.token));
     assert!(bare.status == 403 && bare.text().contains("the hooks scope"), "{}", bare.text());
 }
 
@@ -164,13 +164,13 @@ fn hooks_are_for_administrators_and_belong_to_one_repository(
 #[case::scheme("gopher://example.org/", "must start with http")]
 #[case::user("https://a:b@example.org/", "user name or password")]
 fn an_address_that_must_not_be_sent_to_is_refused_with_its_reason(#[case] url: &str, #[case] reported: &str) {
-    let scene = scene(Engine::Sqlite);
-    let refused = scene.api("POST", HOOKS, json!({ "config": { "url": url } }));
+    let setup = setup(Engine::Sqlite);
+    let refused = setup.api("POST", HOOKS, json!({ "config": { "url": url } }));
     assert_eq!(refused.status, 422);
     let error = &refused.json()["errors"][0];
     assert_eq!((&error["resource"], &error["field"]), (&json!("Hook"), &json!("url")));
     assert!(error["message"].as_str().is_some_and(|message| message.contains(reported)), "{error}");
-    let insecure = json!({ "config": { "url": scene.receiver.url(), "insecure_ssl": 1 } });
-    assert_eq!(scene.api("POST", HOOKS, insecure).json()["errors"][0]["field"], "insecure_ssl");
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM webhooks"), "0");
+    let insecure = json!({ "config": { "url": setup.receiver.url(), "insecure_ssl": 1 } });
+    assert_eq!(setup.api("POST", HOOKS, insecure).json()["errors"][0]["field"], "insecure_ssl");
+    assert_eq!(query(&setup.server, "SELECT count(*) FROM webhooks"), "0");
 }

@@ -41,7 +41,7 @@ impl World {
 
 /// alice/tool: 1 of carol, closed; 2 of alice, a bug. alice/secret, which bob reads: 1 of bob, a bug for v1, that names
 /// alice. carol/other: 1 of carol, alice's concern.
-async fn scene(engine: Engine) -> (World, Repo, Repo) {
+async fn setup(engine: Engine) -> (World, Repo, Repo) {
     let world = world(engine).await;
     let forge = world.forge();
     let secret = make(forge, &world.alice, "secret", Visibility::Private).await;
@@ -75,7 +75,7 @@ async fn scene(engine: Engine) -> (World, Repo, Repo) {
 async fn a_search_finds_in_every_repository_that_one_may_read(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let (world, secret, _) = scene(engine).await;
+    let (world, secret, _) = setup(engine).await;
     let nobody = Caller::anonymous(None);
     let everything = ["other#1", "secret#1", "tool#2", "tool#1"];
     assert_eq!(world.find(&world.bob, "crash").await, everything);
@@ -156,7 +156,7 @@ async fn a_page_of_a_search_is_ordered_counted_and_bounded(#[values(Engine::Sqli
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn everyone_finds_what_concerns_them(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (world, secret, other) = scene(engine).await;
+    let (world, secret, other) = setup(engine).await;
     let forge = world.forge();
     assert_eq!(world.mine(&world.bob, Concern::Assigned, false).await, ["tool#2"]);
     assert_eq!(world.mine(&world.bob, Concern::Created, false).await, ["secret#1"]);

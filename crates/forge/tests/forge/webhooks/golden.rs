@@ -4,7 +4,7 @@
 //! `ABIDE_WRITE_SNAPSHOTS=1 ./test golden_payloads` rewrites the files. Receivers may compare bytes, and drafts outlive an
 //! upgrade, so a difference is a breaking change.
 
-use super::{Scene, change, scene, scene_with};
+use super::{Setup, change, setup, setup_with};
 use abide_core::event::{
     Body, NostrAddition, Origin, Payload, Person, Publicity, PushedCommit, PushedRef, RepoThen, SubjectKind,
 };
@@ -30,19 +30,19 @@ use std::{env, fs};
 
 const ZERO: &str = "0000000000000000000000000000000000000000";
 
-/// A scene with a webhook for every event, and the deliveries that were compared.
+/// A setup with a webhook for every event, and the deliveries that were compared.
 struct Golden {
-    scene: Scene,
+    setup: Setup,
     hook: Hook,
     sent: usize,
 }
 
 impl Golden {
     /// Adds the webhook and compares its ping.
-    async fn new(scene: Scene, name: &str) -> Self {
-        let wanted = change(&scene.receiver.url(), &["*"]);
-        let hook = create::create(&scene.rig.forge, &scene.alice, &scene.repo, &wanted).await.expect("allowed");
-        let mut golden = Self { scene, hook, sent: 0 };
+    async fn new(setup: Setup, name: &str) -> Self {
+        let wanted = change(&setup.receiver.url(), &["*"]);
+        let hook = create::create(&setup.rig.forge, &setup.alice, &setup.repo, &wanted).await.expect("allowed");
+        let mut golden = Self { setup, hook, sent: 0 };
         golden.compare(name).await;
         golden
     }
@@ -56,25 +56,25 @@ impl Golden {
 
     /// Stored payloads that were not sent yet, the oldest first.
     async fn drafts(&self) -> Vec<String> {
-        self.scene.take_in().await;
+        self.setup.take_in().await;
         let mut drafts = Vec::new();
-        for waiting in self.scene.deliveries(&self.hook).await.iter().filter(|waiting| waiting.attempts == 0) {
+        for waiting in self.setup.deliveries(&self.hook).await.iter().filter(|waiting| waiting.attempts == 0) {
             let id = waiting.id.to_string();
-            drafts.push(show::delivery(&self.scene.rig.forge, &self.hook, &id).await.expect("readable").payload);
+            drafts.push(show::delivery(&self.setup.rig.forge, &self.hook, &id).await.expect("readable").payload);
         }
         drafts
     }
 
     async fn send_drafts(&mut self, name: &str, drafts: Vec<String>) {
-        send::catch_up(&self.scene.rig.forge).await.expect("it sends");
-        let got = self.scene.receiver.got().split_off(self.sent);
+        send::catch_up(&self.setup.rig.forge).await.expect("it sends");
+        let got = self.setup.receiver.got().split_off(self.sent);
         assert_eq!(got.len(), drafts.len(), "{name}: one body for each draft");
         self.sent += got.len();
         for (index, (draft, got)) in drafts.iter().zip(&got).enumerate() {
             let body = std::str::from_utf8(&got.body).expect("text");
             let action = got.json()["action"].as_str().map(|action| format!(".{action}")).unwrap_or_default();
             let both = format!("{draft}\n{body}\n");
-            let both = both.replace(&self.scene.receiver.url(), "http://receiver/hook");
+            let both = both.replace(&self.setup.receiver.url(), "http://receiver/hook");
             assert_golden(&format!("{name}.{index}.{}{action}.json", got.event()), &both);
         }
     }
@@ -83,14 +83,14 @@ impl Golden {
     async fn emit(&self, actor: Option<&Caller>, subject_kind: SubjectKind, payload: Payload) {
         let event = NewEvent {
             actor: actor.and_then(Caller::user_id),
-            repo: Some(self.scene.repo.id),
+            repo: Some(self.setup.repo.id),
             subject_kind,
-            subject_id: self.scene.repo.id.get(),
+            subject_id: self.setup.repo.id.get(),
             publicity: Publicity::Public,
-            body: Body { repo: RepoThen { repo_id: Some(self.scene.repo.id), ..RepoThen::default() }, payload },
+            body: Body { repo: RepoThen { repo_id: Some(self.setup.repo.id), ..RepoThen::default() }, payload },
         };
         let written: Result<(), StoreError> = self
-            .scene
+            .setup
             .rig
             .store
             .write(event, |tx, event| Box::pin(async move { events::append(tx, event).await }))
@@ -100,7 +100,7 @@ impl Golden {
 
     /// Runs git with a fixed time, so that commits have the same id in every run.
     fn git(&self, args: &[&str]) -> String {
-        let dir = self.scene.rig.dir(self.scene.repo.id);
+        let dir = self.setup.rig.dir(self.setup.repo.id);
         let output = Command::new("git")
             .args(args)
             .current_dir(&dir)
@@ -130,57 +130,57 @@ fn assert_golden(name: &str, found: &str) {
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn golden_payloads_of_repositories_and_people(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut golden = Golden::new(scene(engine).await, "repo-ping").await;
-    let unsigned = Change { secret: Secret::Remove, ..change(&golden.scene.receiver.url(), &["*"]) };
+    let mut golden = Golden::new(setup(engine).await, "repo-ping").await;
+    let unsigned = Change { secret: Secret::Remove, ..change(&golden.setup.receiver.url(), &["*"]) };
     let edited = webhooks::edit::edit(
-        &golden.scene.rig.forge,
-        &golden.scene.alice,
-        &golden.scene.repo,
+        &golden.setup.rig.forge,
+        &golden.setup.alice,
+        &golden.setup.repo,
         golden.hook.id,
         &unsigned,
     );
     golden.hook = edited.await.expect("allowed");
-    ask::ping(&golden.scene.rig.forge, &golden.scene.alice, &golden.scene.repo, &golden.hook).await.expect("allowed");
+    ask::ping(&golden.setup.rig.forge, &golden.setup.alice, &golden.setup.repo, &golden.hook).await.expect("allowed");
     golden.compare("repo-ping-without-secret").await;
-    let (forge, alice) = (golden.scene.rig.forge.clone(), golden.scene.alice.clone());
-    let repo = golden.scene.repo.clone();
+    let (forge, alice) = (golden.setup.rig.forge.clone(), golden.setup.alice.clone());
+    let repo = golden.setup.repo.clone();
     let about = edit::Request { description: Some("A \"project\"".into()), ..Default::default() };
     edit::edit(&forge, &alice, &repo, about).await.expect("allowed");
     topics::replace(&forge, &alice, &repo, &["rust".into(), "forge".into()]).await.expect("allowed");
     golden.compare("repo-edited").await;
 
-    golden.scene.pass(1);
+    golden.setup.pass(1);
     star::star(&forge, &alice, &repo).await.expect("allowed");
     star::unstar(&forge, &alice, &repo).await.expect("allowed");
     golden.compare("repo-star").await;
 
-    golden.scene.rig.user("bob").await;
+    golden.setup.rig.user("bob").await;
     let bob = accounts::find(&forge, &"bob".parse().expect("a name")).await.expect("readable").expect("he exists");
     collaborators::set(&forge, &alice, &repo, &bob, Role::Write).await.expect("allowed");
     collaborators::set(&forge, &alice, &repo, &bob, Role::Admin).await.expect("allowed");
     collaborators::remove(&forge, &alice, &repo, &bob).await.expect("allowed");
     golden.compare("repo-member").await;
 
-    rename::rename(&forge, &alice, &golden.scene.again().await, "renamed").await.expect("allowed");
-    marks::archive(&forge, &alice, &golden.scene.again().await).await.expect("allowed");
-    marks::unarchive(&forge, &alice, &golden.scene.again().await).await.expect("allowed");
-    marks::set_visibility(&forge, &alice, &golden.scene.again().await, Visibility::Private).await.expect("allowed");
+    rename::rename(&forge, &alice, &golden.setup.again().await, "renamed").await.expect("allowed");
+    marks::archive(&forge, &alice, &golden.setup.again().await).await.expect("allowed");
+    marks::unarchive(&forge, &alice, &golden.setup.again().await).await.expect("allowed");
+    marks::set_visibility(&forge, &alice, &golden.setup.again().await, Visibility::Private).await.expect("allowed");
     golden.compare("repo-life").await;
-    marks::set_visibility(&forge, &alice, &golden.scene.again().await, Visibility::Public).await.expect("allowed");
+    marks::set_visibility(&forge, &alice, &golden.setup.again().await, Visibility::Public).await.expect("allowed");
     golden.compare("repo-public").await;
 
-    let offer = transfer::offer(&forge, &alice, &golden.scene.again().await, "bob").await.expect("allowed");
-    let bob = golden.scene.rig.caller("bob").await;
+    let offer = transfer::offer(&forge, &alice, &golden.setup.again().await, "bob").await.expect("allowed");
+    let bob = golden.setup.rig.caller("bob").await;
     transfer::answer(&forge, &bob, &offer.transfer.id.to_string(), Answer::Accept).await.expect("allowed");
     golden.compare("repo-transferred").await;
 
-    delete::delete(&forge, &bob, &golden.scene.again().await).await.expect("allowed");
+    delete::delete(&forge, &bob, &golden.setup.again().await).await.expect("allowed");
     golden.compare("repo-deleted").await;
-    golden.scene.pass(8 * 86_400);
+    golden.setup.pass(8 * 86_400);
     purge::sweep(&forge).await.expect("it sweeps");
     // The rows of a webhook go with its repository, so its draft cannot be read by id.
-    golden.scene.deliver().await;
-    let purged = golden.scene.receiver.got().pop().expect("the end is sent");
+    golden.setup.deliver().await;
+    let purged = golden.setup.receiver.got().pop().expect("the end is sent");
     let body = std::str::from_utf8(&purged.body).expect("text");
     assert_golden("repo-purged.0.repository.purged.json", &format!("{body}\n"));
 }
@@ -188,9 +188,9 @@ async fn golden_payloads_of_repositories_and_people(#[values(Engine::Sqlite, Eng
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn golden_payloads_of_issues(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut golden = Golden::new(scene(engine).await, "issue-ping").await;
-    let (forge, alice) = (golden.scene.rig.forge.clone(), golden.scene.alice.clone());
-    let repo = golden.scene.repo.clone();
+    let mut golden = Golden::new(setup(engine).await, "issue-ping").await;
+    let (forge, alice) = (golden.setup.rig.forge.clone(), golden.setup.alice.clone());
+    let repo = golden.setup.repo.clone();
     let label = |name: &str, description: &str| labels::Request {
         name: Some(name.into()),
         color: Some("d73a4a".into()),
@@ -221,7 +221,7 @@ async fn golden_payloads_of_issues(#[values(Engine::Sqlite, Engine::Postgres)] e
     let issue = issues::create::create(&forge, &alice, &repo, new).await.expect("allowed");
     golden.compare("issue-opened").await;
 
-    golden.scene.pass(60);
+    golden.setup.pass(60);
     let change = async |change: issues::change::Change| {
         issues::change::change(&forge, &alice, &repo, issue.number, change).await.expect("allowed");
     };
@@ -272,19 +272,19 @@ async fn golden_payloads_of_issues(#[values(Engine::Sqlite, Engine::Postgres)] e
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn golden_payloads_of_pushes(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut golden = Golden::new(scene(engine).await, "push-ping").await;
+    let mut golden = Golden::new(setup(engine).await, "push-ping").await;
     let refs = moved_refs(&golden);
-    golden.scene.pushed(refs).await;
+    golden.setup.pushed(refs).await;
     golden.compare("push").await;
 }
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn golden_payloads_of_pushes_that_are_too_large(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene_with(engine, |settings| settings.webhooks.payload_bytes = 3_900).await;
-    let mut golden = Golden::new(scene, "push-large-ping").await;
+    let setup = setup_with(engine, |settings| settings.webhooks.payload_bytes = 3_900).await;
+    let mut golden = Golden::new(setup, "push-large-ping").await;
     let refs = moved_refs(&golden);
-    golden.scene.pushed(refs).await;
+    golden.setup.pushed(refs).await;
     golden.compare("push-large").await;
 }
 
@@ -338,7 +338,7 @@ fn moved_refs(golden: &Golden) -> Vec<PushedRef> {
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn golden_payloads_of_nostr_threads(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut golden = Golden::new(scene(engine).await, "nostr-ping").await;
+    let mut golden = Golden::new(setup(engine).await, "nostr-ping").await;
     let at = 1_767_225_000;
     let (author, reader) = (Key::new(9), Key::new(8));
     let issue = author.event(at, 1621, &[&["subject", "The lamp is broken"], &["t", "bug"]], "It does not shine.");
@@ -358,7 +358,7 @@ async fn golden_payloads_of_nostr_threads(#[values(Engine::Sqlite, Engine::Postg
         author: nip19::npub(&event.pubkey),
         mentions: Vec::new(),
     };
-    let alice = golden.scene.alice.clone();
+    let alice = golden.setup.alice.clone();
     let opened = addition(&issue, &issue);
     for (actor, payload) in [
         (None, Payload::IssueCreated(Origin::Nostr(opened.clone()))),
@@ -382,7 +382,7 @@ async fn golden_payloads_of_nostr_threads(#[values(Engine::Sqlite, Engine::Postg
     let drafts = golden.drafts().await;
     let id = gone.id.to_bytes();
     let removed: Result<bool, StoreError> =
-        golden.scene.rig.store.write(id, |tx, id| Box::pin(async move { nostr::events::remove(tx, id).await })).await;
+        golden.setup.rig.store.write(id, |tx, id| Box::pin(async move { nostr::events::remove(tx, id).await })).await;
     assert!(removed.expect("written"));
     golden.send_drafts("nostr-gone", drafts).await;
 }
@@ -390,7 +390,7 @@ async fn golden_payloads_of_nostr_threads(#[values(Engine::Sqlite, Engine::Postg
 async fn store(golden: &Golden, event: &Event) {
     let record = to_record(event);
     let written: Result<(), StoreError> = golden
-        .scene
+        .setup
         .rig
         .store
         .write(record, |tx, record| Box::pin(async move { nostr::events::insert(tx, record).await.map(drop) }))

@@ -1,6 +1,6 @@
 //! Who may have webhooks, and what one may look like.
 
-use super::{change, scene, scene_with};
+use super::{change, setup, setup_with};
 use crate::rig::Rig;
 use abide_core::policy::DenyCode;
 use abide_core::repo::Role;
@@ -17,13 +17,13 @@ const ALL: Page = Page { limit: 100, offset: 0 };
 async fn only_those_who_administer_a_repository_have_anything_to_do_with_its_hooks(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["star"]).await;
-    let (forge, wanted) = (&scene.rig.forge, change(&scene.receiver.url(), &["push"]));
-    let bob = scene.rig.user("bob").await;
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["star"]).await;
+    let (forge, wanted) = (&setup.rig.forge, change(&setup.receiver.url(), &["push"]));
+    let bob = setup.rig.user("bob").await;
     let bobs = accounts::find(forge, &"bob".parse().expect("a name")).await.expect("readable").expect("he exists");
-    collaborators::set(forge, &scene.alice, &scene.repo, &bobs, Role::Maintain).await.expect("allowed");
-    let locator = abide_forge::repos::open::RepoLocator::Id(scene.repo.id.to_string());
+    collaborators::set(forge, &setup.alice, &setup.repo, &bobs, Role::Maintain).await.expect("allowed");
+    let locator = abide_forge::repos::open::RepoLocator::Id(setup.repo.id.to_string());
     let action = abide_core::policy::Action::RepoRead;
     let repo = abide_forge::repos::open::open(forge, &bob, &locator, action).await.expect("he may read");
     let denied = |result: Result<(), HookError>| {
@@ -36,22 +36,22 @@ async fn only_those_who_administer_a_repository_have_anything_to_do_with_its_hoo
     denied(edit::edit(forge, &bob, &repo, hook.id, &wanted).await.map(drop));
     denied(remove::remove(forge, &bob, &repo, hook.id).await);
     denied(ask::ping(forge, &bob, &repo, &hook).await);
-    assert_eq!(show::list(forge, &scene.alice, &scene.repo, ALL).await.expect("allowed").1, 1);
+    assert_eq!(show::list(forge, &setup.alice, &setup.repo, ALL).await.expect("allowed").1, 1);
 
     // Another repository's hook is nobody's.
-    let other = other_repo(&scene.rig, &scene.alice).await;
-    let nothing = show::hook(forge, &scene.alice, &other, &hook.id.to_string()).await;
+    let other = other_repo(&setup.rig, &setup.alice).await;
+    let nothing = show::hook(forge, &setup.alice, &other, &hook.id.to_string()).await;
     assert!(matches!(nothing, Err(HookError::NotFound("webhook"))), "{nothing:?}");
-    let nothing = remove::remove(forge, &scene.alice, &other, hook.id).await;
+    let nothing = remove::remove(forge, &setup.alice, &other, hook.id).await;
     assert!(matches!(nothing, Err(HookError::NotFound("webhook"))), "{nothing:?}");
-    let nothing = ask::ping(forge, &scene.alice, &other, &hook).await;
+    let nothing = ask::ping(forge, &setup.alice, &other, &hook).await;
     assert!(matches!(nothing, Err(HookError::NotFound("webhook"))), "{nothing:?}");
 
     // Archived: one may look.
-    marks::archive(forge, &scene.alice, &scene.repo).await.expect("allowed");
-    let archived = scene.again().await;
-    assert_eq!(show::list(forge, &scene.alice, &archived, ALL).await.expect("allowed").1, 1);
-    let refused = remove::remove(forge, &scene.alice, &archived, hook.id).await;
+    marks::archive(forge, &setup.alice, &setup.repo).await.expect("allowed");
+    let archived = setup.again().await;
+    assert_eq!(show::list(forge, &setup.alice, &archived, ALL).await.expect("allowed").1, 1);
+    let refused = remove::remove(forge, &setup.alice, &archived, hook.id).await;
     assert!(matches!(refused, Err(HookError::Access(Access::Denied(DenyCode::Archived(_))))), "{refused:?}");
 }
 
@@ -71,10 +71,10 @@ async fn other_repo(rig: &Rig, alice: &Caller) -> abide_forge::repos::Repo {
 async fn what_cannot_be_a_hook_is_refused_by_field_and_rule(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene_with(engine, |it| it.webhooks.per_repo = 1).await;
-    let fine = change(&scene.receiver.url(), &["push"]);
+    let setup = setup_with(engine, |it| it.webhooks.per_repo = 1).await;
+    let fine = change(&setup.receiver.url(), &["push"]);
     let refused =
-        async |change: Change| match create::create(&scene.rig.forge, &scene.alice, &scene.repo, &change).await {
+        async |change: Change| match create::create(&setup.rig.forge, &setup.alice, &setup.repo, &change).await {
             Err(HookError::Invalid { field, rule }) => format!("{field} {rule}"),
             other => panic!("{other:?}"),
         };
@@ -93,8 +93,8 @@ async fn what_cannot_be_a_hook_is_refused_by_field_and_rule(
     let long = Secret::Set("x".repeat(2000).into());
     assert!(refused(Change { secret: long, ..fine.clone() }).await.starts_with("secret must have at most"));
 
-    create::create(&scene.rig.forge, &scene.alice, &scene.repo, &fine).await.expect("allowed");
-    let second = create::create(&scene.rig.forge, &scene.alice, &scene.repo, &fine).await;
+    create::create(&setup.rig.forge, &setup.alice, &setup.repo, &fine).await.expect("allowed");
+    let second = create::create(&setup.rig.forge, &setup.alice, &setup.repo, &fine).await;
     assert!(matches!(second, Err(HookError::TooMany(1))), "{second:?}");
 }
 
@@ -103,21 +103,21 @@ async fn what_cannot_be_a_hook_is_refused_by_field_and_rule(
 async fn a_secret_is_kept_sealed_and_stays_until_it_is_replaced(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["star"]).await;
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["star"]).await;
     let sealed = hook.secret.clone().expect("there is one");
     assert!(!sealed.expose().windows(6).any(|part| part == b"Secret"));
-    let forge = &scene.rig.forge;
+    let forge = &setup.rig.forge;
     let kept = Change { active: Some(false), ..Change::default() };
-    let after = edit::edit(forge, &scene.alice, &scene.repo, hook.id, &kept).await.expect("allowed");
+    let after = edit::edit(forge, &setup.alice, &setup.repo, hook.id, &kept).await.expect("allowed");
     assert_eq!((after.secret, after.active, after.events.words()), (Some(sealed), false, vec!["star"]));
-    let asked = ask::ping(forge, &scene.alice, &scene.repo, &hook).await;
+    let asked = ask::ping(forge, &setup.alice, &setup.repo, &hook).await;
     assert!(matches!(asked, Err(HookError::Inactive)), "{asked:?}");
     let bare = Change { secret: Secret::Remove, active: Some(true), ..Change::default() };
-    edit::edit(forge, &scene.alice, &scene.repo, hook.id, &bare).await.expect("allowed");
-    ask::ping(forge, &scene.alice, &scene.repo, &hook).await.expect("allowed");
-    scene.deliver().await;
-    assert_eq!(scene.receiver.got()[0].header("x-hub-signature-256"), "");
-    remove::remove(forge, &scene.alice, &scene.repo, hook.id).await.expect("allowed");
-    assert_eq!(show::list(forge, &scene.alice, &scene.repo, ALL).await.expect("allowed").1, 0);
+    edit::edit(forge, &setup.alice, &setup.repo, hook.id, &bare).await.expect("allowed");
+    ask::ping(forge, &setup.alice, &setup.repo, &hook).await.expect("allowed");
+    setup.deliver().await;
+    assert_eq!(setup.receiver.got()[0].header("x-hub-signature-256"), "");
+    remove::remove(forge, &setup.alice, &setup.repo, hook.id).await.expect("allowed");
+    assert_eq!(show::list(forge, &setup.alice, &setup.repo, ALL).await.expect("allowed").1, 0);
 }

@@ -21,7 +21,7 @@ use receiver::Receiver;
 use std::time::Duration;
 
 /// alice's public repository, and a receiver of its deliveries.
-pub struct Scene {
+pub struct Setup {
     pub rig: Rig,
     pub alice: Caller,
     pub repo: Repo,
@@ -34,11 +34,11 @@ pub fn settings(settings: &mut Settings) {
     settings.attention.stars.times = 10_000;
 }
 
-pub async fn scene(engine: Engine) -> Scene {
-    scene_with(engine, |_| {}).await
+pub async fn setup(engine: Engine) -> Setup {
+    setup_with(engine, |_| {}).await
 }
 
-pub async fn scene_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> Scene {
+pub async fn setup_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> Setup {
     let rig = rig_with(engine, |it| {
         settings(it);
         change(it);
@@ -47,7 +47,7 @@ pub async fn scene_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> S
     consumers::register(&rig.forge, &consumers::all()).await.expect("they are made known");
     let (repo, _) = rig.repo_with_commit().await;
     let alice = rig.caller("alice").await;
-    Scene { rig, alice, repo, receiver: Receiver::start().await }
+    Setup { rig, alice, repo, receiver: Receiver::start().await }
 }
 
 pub fn change(url: &str, events: &[&str]) -> Change {
@@ -59,7 +59,7 @@ pub fn change(url: &str, events: &[&str]) -> Change {
     }
 }
 
-impl Scene {
+impl Setup {
     /// A hook that was pinged already.
     pub async fn hook(&self, events: &[&str]) -> Hook {
         let hook =

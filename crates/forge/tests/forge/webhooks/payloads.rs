@@ -1,6 +1,6 @@
 //! Payloads: GitHub's shapes, as the repository's administrators see them.
 
-use super::{Scene, change, scene};
+use super::{Setup, change, setup};
 use abide_core::event::PushedRef;
 use abide_core::repo::{Role, Visibility};
 use abide_forge::attention::star;
@@ -13,16 +13,16 @@ use rstest::rstest;
 use serde_json::{Value as Json, json};
 
 /// All deliveries, as `event action`.
-fn deliveries(scene: &Scene) -> Vec<String> {
+fn deliveries(setup: &Setup) -> Vec<String> {
     let one = |got: &super::receiver::Got| {
         let action = got.json()["action"].as_str().map(|action| format!(" {action}")).unwrap_or_default();
         format!("{}{action}", got.event())
     };
-    scene.receiver.got().iter().map(one).collect()
+    setup.receiver.got().iter().map(one).collect()
 }
 
-fn last(scene: &Scene) -> Json {
-    scene.receiver.got().last().expect("something was told").json()
+fn last(setup: &Setup) -> Json {
+    setup.receiver.got().last().expect("something was told").json()
 }
 
 #[rstest]
@@ -30,17 +30,17 @@ fn last(scene: &Scene) -> Json {
 async fn a_new_hook_is_pinged_with_githubs_headers_and_a_signature(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let wanted = change(&scene.receiver.url(), &["push"]);
-    let hook = create::create(&scene.rig.forge, &scene.alice, &scene.repo, &wanted).await.expect("allowed");
-    scene.deliver().await;
-    let got = &scene.receiver.got()[0];
+    let setup = setup(engine).await;
+    let wanted = change(&setup.receiver.url(), &["push"]);
+    let hook = create::create(&setup.rig.forge, &setup.alice, &setup.repo, &wanted).await.expect("allowed");
+    setup.deliver().await;
+    let got = &setup.receiver.got()[0];
     assert_eq!((got.event(), got.header("x-abide-event")), ("ping", "ping"));
     assert_eq!(got.guid(), got.header("x-abide-delivery"));
     assert_eq!((got.guid().len(), got.guid().as_bytes()[14]), (36, b'4'), "a random UUID: {}", got.guid());
     assert_eq!(got.header("x-github-hook-id"), hook.id.to_string());
     assert_eq!(got.header("x-github-hook-installation-target-type"), "repository");
-    assert_eq!(got.header("x-github-hook-installation-target-id"), scene.repo.id.to_string());
+    assert_eq!(got.header("x-github-hook-installation-target-id"), setup.repo.id.to_string());
     assert!(got.header("user-agent").starts_with("Abide-Hookshot/"));
     assert_eq!(got.header("content-type"), "application/json");
     assert_eq!(got.header("x-hub-signature-256"), format!("sha256={}", signature(&got.body)));
@@ -73,11 +73,11 @@ fn signature(body: &[u8]) -> String {
 async fn a_form_carries_the_payload_in_a_field_and_is_signed_as_it_is_sent(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let wanted = Change { content_type: Some("form".into()), ..change(&scene.receiver.url(), &["*"]) };
-    create::create(&scene.rig.forge, &scene.alice, &scene.repo, &wanted).await.expect("allowed");
-    scene.deliver().await;
-    let got = &scene.receiver.got()[0];
+    let setup = setup(engine).await;
+    let wanted = Change { content_type: Some("form".into()), ..change(&setup.receiver.url(), &["*"]) };
+    create::create(&setup.rig.forge, &setup.alice, &setup.repo, &wanted).await.expect("allowed");
+    setup.deliver().await;
+    let got = &setup.receiver.got()[0];
     assert_eq!(got.header("content-type"), "application/x-www-form-urlencoded");
     assert_eq!(got.header("x-hub-signature-256"), format!("sha256={}", signature(&got.body)));
     let text = std::str::from_utf8(&got.body).expect("text");
@@ -88,33 +88,33 @@ async fn a_form_carries_the_payload_in_a_field_and_is_signed_as_it_is_sent(
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repositorys_life_is_told_to_its_end(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine).await;
-    scene.hook(&["repository"]).await;
-    let (forge, alice) = (&scene.rig.forge, &scene.alice);
-    rename::rename(forge, alice, &scene.repo, "renamed").await.expect("allowed");
-    scene.deliver().await;
-    assert_eq!(last(&scene)["changes"]["repository"]["name"]["from"], "project");
-    assert_eq!(last(&scene)["repository"]["full_name"], "alice/renamed");
-    marks::archive(forge, alice, &scene.again().await).await.expect("allowed");
-    marks::unarchive(forge, alice, &scene.again().await).await.expect("allowed");
-    marks::set_visibility(forge, alice, &scene.again().await, Visibility::Private).await.expect("allowed");
-    scene.deliver().await;
+    let setup = setup(engine).await;
+    setup.hook(&["repository"]).await;
+    let (forge, alice) = (&setup.rig.forge, &setup.alice);
+    rename::rename(forge, alice, &setup.repo, "renamed").await.expect("allowed");
+    setup.deliver().await;
+    assert_eq!(last(&setup)["changes"]["repository"]["name"]["from"], "project");
+    assert_eq!(last(&setup)["repository"]["full_name"], "alice/renamed");
+    marks::archive(forge, alice, &setup.again().await).await.expect("allowed");
+    marks::unarchive(forge, alice, &setup.again().await).await.expect("allowed");
+    marks::set_visibility(forge, alice, &setup.again().await, Visibility::Private).await.expect("allowed");
+    setup.deliver().await;
     assert_eq!(
-        (last(&scene)["action"].clone(), last(&scene)["repository"]["private"].clone()),
+        (last(&setup)["action"].clone(), last(&setup)["repository"]["private"].clone()),
         (json!("privatized"), json!(true))
     );
-    marks::set_visibility(forge, alice, &scene.again().await, Visibility::Public).await.expect("allowed");
-    delete::delete(forge, alice, &scene.again().await).await.expect("allowed");
-    scene.deliver().await;
-    assert_eq!(last(&scene)["action"], "deleted");
-    restore::restore(forge, alice, &scene.repo.id.to_string(), None).await.expect("allowed");
-    scene.deliver().await;
-    delete::delete(forge, alice, &scene.again().await).await.expect("allowed");
-    scene.pass(8 * 86_400);
+    marks::set_visibility(forge, alice, &setup.again().await, Visibility::Public).await.expect("allowed");
+    delete::delete(forge, alice, &setup.again().await).await.expect("allowed");
+    setup.deliver().await;
+    assert_eq!(last(&setup)["action"], "deleted");
+    restore::restore(forge, alice, &setup.repo.id.to_string(), None).await.expect("allowed");
+    setup.deliver().await;
+    delete::delete(forge, alice, &setup.again().await).await.expect("allowed");
+    setup.pass(8 * 86_400);
     purge::sweep(forge).await.expect("it sweeps");
-    scene.deliver().await;
+    setup.deliver().await;
     assert_eq!(
-        deliveries(&scene),
+        deliveries(&setup),
         [
             "repository renamed",
             "repository archived",
@@ -127,10 +127,10 @@ async fn a_repositorys_life_is_told_to_its_end(#[values(Engine::Sqlite, Engine::
             "repository purged"
         ]
     );
-    let end = last(&scene);
+    let end = last(&setup);
     assert_eq!(
         (end["repository"]["id"].clone(), end["repository"]["full_name"].clone()),
-        (json!(scene.repo.id.get()), json!("alice/renamed"))
+        (json!(setup.repo.id.get()), json!("alice/renamed"))
     );
     assert_eq!((end["sender"]["login"].clone(), end["sender"]["type"].clone()), (json!("abide"), json!("Bot")));
 }
@@ -138,10 +138,10 @@ async fn a_repositorys_life_is_told_to_its_end(#[values(Engine::Sqlite, Engine::
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn stars_members_issues_and_comments_are_told(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine).await;
-    scene.hook(&["*"]).await;
-    let (forge, alice, repo) = (&scene.rig.forge, &scene.alice, &scene.repo);
-    scene.rig.user("bob").await;
+    let setup = setup(engine).await;
+    setup.hook(&["*"]).await;
+    let (forge, alice, repo) = (&setup.rig.forge, &setup.alice, &setup.repo);
+    setup.rig.user("bob").await;
     let bob = accounts::find(forge, &"bob".parse().expect("a name")).await.expect("readable").expect("he exists");
     star::star(forge, alice, repo).await.expect("allowed");
     star::unstar(forge, alice, repo).await.expect("allowed");
@@ -149,14 +149,14 @@ async fn stars_members_issues_and_comments_are_told(#[values(Engine::Sqlite, Eng
     let new = issues::create::Request { title: "It crashes".into(), body: "Badly.".into(), ..Default::default() };
     let issue = issues::create::create(forge, alice, repo, new).await.expect("allowed");
     let said = comment::add(forge, alice, repo, issue.number, "Really?").await.expect("allowed");
-    scene.deliver().await;
-    let comments: Vec<_> = scene.receiver.got();
+    setup.deliver().await;
+    let comments: Vec<_> = setup.receiver.got();
     let spoken = comments.last().expect("it was told").json();
     assert_eq!((spoken["comment"]["body"].clone(), spoken["issue"]["number"].clone()), (json!("Really?"), json!(1)));
     comment::remove(forge, alice, repo, &said.id.to_string()).await.expect("allowed");
-    scene.deliver().await;
+    setup.deliver().await;
     assert_eq!(
-        deliveries(&scene),
+        deliveries(&setup),
         [
             "star created",
             "watch started",
@@ -167,13 +167,13 @@ async fn stars_members_issues_and_comments_are_told(#[values(Engine::Sqlite, Eng
             "issue_comment deleted"
         ]
     );
-    let got = scene.receiver.got();
+    let got = setup.receiver.got();
     assert!(got[0].json()["starred_at"].is_string() && got[2].json()["starred_at"].is_null());
     assert_eq!(got[0].json()["repository"]["stargazers_count"], got[0].json()["repository"]["watchers_count"]);
     assert_eq!(got[3].json()["member"]["login"], "bob");
     assert_eq!(got[4].json()["issue"]["title"], "It crashes");
     assert_eq!(
-        (last(&scene)["comment"]["user"]["login"].clone(), last(&scene)["comment"]["body"].clone()),
+        (last(&setup)["comment"]["user"]["login"].clone(), last(&setup)["comment"]["body"].clone()),
         (json!("alice"), json!(""))
     );
 }
@@ -183,19 +183,19 @@ async fn stars_members_issues_and_comments_are_told(#[values(Engine::Sqlite, Eng
 async fn a_hook_hears_only_what_it_asked_for_and_only_from_its_beginning_on(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    star::star(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed");
-    scene.pass(1);
-    scene.hook(&["watch"]).await;
-    assert!(deliveries(&scene).is_empty());
-    scene.pass(1);
-    star::unstar(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed");
-    star::star(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed");
-    scene.deliver().await;
-    assert_eq!(deliveries(&scene), ["watch started"]);
-    consumers::catch_up(&scene.rig.forge).await.expect("it reads");
-    scene.deliver().await;
-    assert_eq!(deliveries(&scene).len(), 1, "nothing is told twice");
+    let setup = setup(engine).await;
+    star::star(&setup.rig.forge, &setup.alice, &setup.repo).await.expect("allowed");
+    setup.pass(1);
+    setup.hook(&["watch"]).await;
+    assert!(deliveries(&setup).is_empty());
+    setup.pass(1);
+    star::unstar(&setup.rig.forge, &setup.alice, &setup.repo).await.expect("allowed");
+    star::star(&setup.rig.forge, &setup.alice, &setup.repo).await.expect("allowed");
+    setup.deliver().await;
+    assert_eq!(deliveries(&setup), ["watch started"]);
+    consumers::catch_up(&setup.rig.forge).await.expect("it reads");
+    setup.deliver().await;
+    assert_eq!(deliveries(&setup).len(), 1, "nothing is told twice");
 }
 
 const ZERO: &str = "0000000000000000000000000000000000000000";
@@ -205,9 +205,9 @@ const ZERO: &str = "0000000000000000000000000000000000000000";
 async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    scene.hook(&["push"]).await;
-    let git = |args: &[&str]| scene.rig.git(scene.repo.id, args);
+    let setup = setup(engine).await;
+    setup.hook(&["push"]).await;
+    let git = |args: &[&str]| setup.rig.git(setup.repo.id, args);
     let one = git(&["rev-parse", "refs/heads/main"]);
     let blob = git(&["hash-object", "-w", "-t", "blob", "/dev/null"]);
     let index = git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},file.txt")]);
@@ -226,7 +226,7 @@ async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
         after: after.into(),
         commits: Vec::new(),
     };
-    scene
+    setup
         .pushed(vec![
             moved("refs/heads/main", &one, &three),
             moved("refs/heads/side", ZERO, &other),
@@ -235,8 +235,8 @@ async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
             moved("refs/heads/main", &other, &three),
         ])
         .await;
-    scene.deliver().await;
-    let got: Vec<_> = scene.receiver.got().iter().map(|got| got.json()).collect();
+    setup.deliver().await;
+    let got: Vec<_> = setup.receiver.got().iter().map(|got| got.json()).collect();
     let marks = |said: &Json| (said["created"].clone(), said["deleted"].clone(), said["forced"].clone());
     let commits = |said: &Json| -> Vec<String> {
         let all = said["commits"].as_array().expect("a list");
@@ -259,7 +259,7 @@ async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
         ((json!(false), json!(true), json!(false)), Json::Null)
     );
     assert_eq!(marks(&got[4]), (json!(false), json!(false), json!(true)), "what was there before is not behind it");
-    let guids: std::collections::BTreeSet<_> = scene.receiver.got().iter().map(|got| got.guid()).collect();
+    let guids: std::collections::BTreeSet<_> = setup.receiver.got().iter().map(|got| got.guid()).collect();
     assert_eq!(guids.len(), 5);
 }
 
@@ -268,8 +268,8 @@ async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
 async fn without_a_push_there_is_nothing_to_send_for_a_test(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["push"]).await;
-    let sent = ask::latest_push(&scene.rig.forge, &scene.alice, &scene.repo, &hook).await.expect("allowed");
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["push"]).await;
+    let sent = ask::latest_push(&setup.rig.forge, &setup.alice, &setup.repo, &hook).await.expect("allowed");
     assert!(!sent);
 }

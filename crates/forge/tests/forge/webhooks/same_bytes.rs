@@ -1,7 +1,7 @@
 //! A delivery says the same however often it is sent; until it is sent first, it says nothing that was taken back.
 
 use super::receiver::Reply;
-use super::{Scene, scene};
+use super::{Setup, setup};
 use abide_core::event::PushedRef;
 use abide_forge::By;
 use abide_forge::attention::star;
@@ -16,39 +16,39 @@ use serde_json::json;
 const ZERO: &str = "0000000000000000000000000000000000000000";
 
 /// Sends until the receiver has got so many, and then dies without noting the answer.
-async fn dies_after(scene: &Scene, count: usize) {
-    let forge = scene.rig.forge.clone();
+async fn dies_after(setup: &Setup, count: usize) {
+    let forge = setup.rig.forge.clone();
     let sending = tokio::spawn(async move { send::catch_up(&forge).await });
-    scene.receiver.wait_for(count).await;
+    setup.receiver.wait_for(count).await;
     sending.abort();
     let _ = sending.await;
     let freed: Result<u64, StoreError> =
-        scene.rig.store.write((), |tx, ()| Box::pin(webhooks::expire_of(tx, "", "nobody"))).await;
+        setup.rig.store.write((), |tx, ()| Box::pin(webhooks::expire_of(tx, "", "nobody"))).await;
     assert_eq!(freed.expect("written"), 1, "the hold of the sender that died");
 }
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_try_after_a_crash_sends_the_bytes_of_the_first(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["push"]).await;
-    let git = |args: &[&str]| scene.rig.git(scene.repo.id, args);
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["push"]).await;
+    let git = |args: &[&str]| setup.rig.git(setup.repo.id, args);
     let one = git(&["rev-parse", "refs/heads/main"]);
     let tree = git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
     let two = git(&["commit-tree", &tree, "-p", &one, "-m", "two"]);
     git(&["update-ref", "refs/heads/side", &two]);
     let side =
         PushedRef { name: "refs/heads/side".into(), before: ZERO.into(), after: two.clone(), commits: Vec::new() };
-    scene.pushed(vec![side]).await;
-    scene.take_in().await;
-    scene.receiver.next([Reply::Hang]);
-    dies_after(&scene, 1).await;
+    setup.pushed(vec![side]).await;
+    setup.take_in().await;
+    setup.receiver.next([Reply::Hang]);
+    dies_after(&setup, 1).await;
     // The default branch has the commit too, so reading once more would find that the new branch brought nothing.
     git(&["update-ref", "refs/heads/main", &two]);
-    encode_as(&scene, &hook, "form").await;
-    scene.receiver.let_go();
-    scene.deliver().await;
-    let got = scene.receiver.got();
+    encode_as(&setup, &hook, "form").await;
+    setup.receiver.let_go();
+    setup.deliver().await;
+    let got = setup.receiver.got();
     assert_eq!(got.len(), 2);
     assert_eq!(got[0].json()["commits"][0]["message"], "two");
     assert_eq!(got[0].body, got[1].body, "byte for byte");
@@ -56,23 +56,23 @@ async fn a_try_after_a_crash_sends_the_bytes_of_the_first(#[values(Engine::Sqlit
     assert!(got.iter().all(|got| got.header("content-type") == "application/json"));
     assert_eq!(got[0].header("x-hub-signature-256"), got[1].header("x-hub-signature-256"));
 
-    let sent = scene.deliveries(&hook).await.pop().expect("the push");
-    ask::redeliver(&scene.rig.forge, &scene.alice, &scene.repo, &hook, sent.id).await.expect("allowed");
-    scene.deliver().await;
-    let again = &scene.receiver.got()[2];
+    let sent = setup.deliveries(&hook).await.pop().expect("the push");
+    ask::redeliver(&setup.rig.forge, &setup.alice, &setup.repo, &hook, sent.id).await.expect("allowed");
+    setup.deliver().await;
+    let again = &setup.receiver.got()[2];
     assert_eq!(again.body, got[0].body, "a redelivery too");
     assert_eq!(again.header("content-type"), "application/json");
 
-    ask::ping(&scene.rig.forge, &scene.alice, &scene.repo, &hook).await.expect("allowed");
-    scene.deliver().await;
-    let ping = &scene.receiver.got()[3];
+    ask::ping(&setup.rig.forge, &setup.alice, &setup.repo, &hook).await.expect("allowed");
+    setup.deliver().await;
+    let ping = &setup.receiver.got()[3];
     assert_eq!(ping.header("content-type"), "application/x-www-form-urlencoded", "a new delivery has the new type");
 }
 
 /// Changes the content type of a webhook.
-async fn encode_as(scene: &Scene, hook: &Hook, content_type: &str) {
+async fn encode_as(setup: &Setup, hook: &Hook, content_type: &str) {
     let change = Change { content_type: Some(content_type.to_owned()), ..Change::default() };
-    edit::edit(&scene.rig.forge, &scene.alice, &scene.repo, hook.id, &change).await.expect("allowed");
+    edit::edit(&setup.rig.forge, &setup.alice, &setup.repo, hook.id, &change).await.expect("allowed");
 }
 
 #[rstest]
@@ -80,12 +80,12 @@ async fn encode_as(scene: &Scene, hook: &Hook, content_type: &str) {
 async fn a_delivery_that_waits_says_nothing_that_was_taken_back_meanwhile(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["star", "issues", "issue_comment"]).await;
-    let (forge, alice, repo) = (&scene.rig.forge, &scene.alice, &scene.repo);
-    scene.receiver.next([Reply::Status(503)]);
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["star", "issues", "issue_comment"]).await;
+    let (forge, alice, repo) = (&setup.rig.forge, &setup.alice, &setup.repo);
+    setup.receiver.next([Reply::Status(503)]);
     star::star(forge, alice, repo).await.expect("allowed");
-    scene.deliver().await;
+    setup.deliver().await;
     let new = issues::create::Request { title: "Title".into(), body: "marmalade".into(), ..Default::default() };
     let issue = issues::create::create(forge, alice, repo, new).await.expect("allowed");
     let said = comment::add(forge, alice, repo, issue.number, "marmalade too").await.expect("allowed");
@@ -97,9 +97,9 @@ async fn a_delivery_that_waits_says_nothing_that_was_taken_back_meanwhile(
         ..Default::default()
     };
     issues::change::change(forge, alice, repo, issue.number, change).await.expect("allowed");
-    scene.take_in().await;
+    setup.take_in().await;
     // The rows that wait hold no text, whatever becomes of it.
-    for waiting in scene.deliveries(&hook).await.iter().filter(|waiting| waiting.attempts == 0) {
+    for waiting in setup.deliveries(&hook).await.iter().filter(|waiting| waiting.attempts == 0) {
         let whole = abide_forge::webhooks::show::delivery(forge, &hook, &waiting.id.to_string()).await.expect("there");
         assert!(!whole.payload.contains("marmalade"), "{}", whole.payload);
     }
@@ -107,9 +107,9 @@ async fn a_delivery_that_waits_says_nothing_that_was_taken_back_meanwhile(
     labels::remove(forge, alice, repo, "marmalade jar").await.expect("allowed");
     let change = issues::change::Change { title: Some("Jam".into()), body: Some("honey".into()), ..Default::default() };
     issues::change::change(forge, alice, repo, issue.number, change).await.expect("allowed");
-    scene.pass(60);
-    scene.deliver().await;
-    let got = scene.receiver.got();
+    setup.pass(60);
+    setup.deliver().await;
+    let got = setup.receiver.got();
     let opened = got.iter().find(|got| got.json()["action"] == "opened").expect("sent").json();
     assert_eq!((&opened["issue"]["body"], &opened["issue"]["title"]), (&json!("honey"), &json!("Jam")));
     // The titles that an issue had are in its timeline, for all who read it.
@@ -119,7 +119,7 @@ async fn a_delivery_that_waits_says_nothing_that_was_taken_back_meanwhile(
         said.to_string()
     };
     assert!(got.iter().all(|got| !without_titles(got).contains("marmalade")));
-    for sent in scene.deliveries(&hook).await {
+    for sent in setup.deliveries(&hook).await {
         let whole = abide_forge::webhooks::show::delivery(forge, &hook, &sent.id.to_string()).await.expect("there");
         assert!(!whole.payload.contains("marmalade too") && !whole.payload.contains("jar"), "{}", whole.payload);
     }
@@ -130,30 +130,30 @@ async fn a_delivery_that_waits_says_nothing_that_was_taken_back_meanwhile(
 async fn text_is_that_of_the_first_try_and_stays_that_until_the_log_is_pruned(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["star", "issues"]).await;
-    let (forge, alice, repo) = (&scene.rig.forge, &scene.alice, &scene.repo);
-    scene.receiver.next([Reply::Status(503), Reply::Status(200), Reply::Status(503)]);
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["star", "issues"]).await;
+    let (forge, alice, repo) = (&setup.rig.forge, &setup.alice, &setup.repo);
+    setup.receiver.next([Reply::Status(503), Reply::Status(200), Reply::Status(503)]);
     star::star(forge, alice, repo).await.expect("allowed");
-    scene.deliver().await;
+    setup.deliver().await;
     let new = issues::create::Request { title: "Title".into(), body: "first".into(), ..Default::default() };
     let issue = issues::create::create(forge, alice, repo, new).await.expect("allowed");
     let edit = async |body: &str| {
         let change = issues::change::Change { body: Some(body.into()), ..Default::default() };
         issues::change::change(forge, alice, repo, issue.number, change).await.expect("allowed");
     };
-    scene.take_in().await;
+    setup.take_in().await;
     // A redelivery of what was never tried has the bytes of the first try too.
-    let waiting = scene.deliveries(&hook).await.pop().expect("it waits");
+    let waiting = setup.deliveries(&hook).await.pop().expect("it waits");
     ask::redeliver(forge, alice, repo, &hook, waiting.id).await.expect("allowed");
     edit("second").await;
-    scene.pass(60);
-    scene.deliver().await;
-    encode_as(&scene, &hook, "form").await;
+    setup.pass(60);
+    setup.deliver().await;
+    encode_as(&setup, &hook, "form").await;
     edit("third").await;
-    scene.pass(60);
-    scene.deliver().await;
-    let bodies: Vec<_> = scene
+    setup.pass(60);
+    setup.deliver().await;
+    let bodies: Vec<_> = setup
         .receiver
         .got()
         .iter()
@@ -165,15 +165,15 @@ async fn text_is_that_of_the_first_try_and_stays_that_until_the_log_is_pruned(
         .collect();
     assert_eq!(bodies.len(), 3, "a try, its retry and the redelivery");
     assert!(bodies.iter().all(|body| *body == bodies[0]), "byte for byte");
-    assert_eq!(scene.receiver.got()[2].json()["issue"]["body"], "second");
+    assert_eq!(setup.receiver.got()[2].json()["issue"]["body"], "second");
 
     // The log shows what the receiver got, to those who administer the repository, until it is pruned.
-    let stranger = scene.rig.user("bob").await;
+    let stranger = setup.rig.user("bob").await;
     assert!(show::hook(forge, &stranger, repo, &hook.id.to_string()).await.is_err());
     let whole = show::delivery(forge, &hook, &waiting.id.to_string()).await.expect("there");
     assert_eq!(whole.payload.as_bytes(), &bodies[0][..]);
-    scene.rig.clock.advance(forge.settings().webhooks.retention + std::time::Duration::from_secs(1));
+    setup.rig.clock.advance(forge.settings().webhooks.retention + std::time::Duration::from_secs(1));
     manage::run_now(forge, &By::Operator, Kind::HistoryPrune, json!({})).await.expect("queued");
-    scene.rig.run_jobs().await;
+    setup.rig.run_jobs().await;
     assert!(show::delivery(forge, &hook, &waiting.id.to_string()).await.is_err());
 }

@@ -2,7 +2,7 @@
 
 use super::receiver::Reply;
 use super::sending::happen;
-use super::{change, scene};
+use super::{change, setup};
 use crate::log::count_of_kind;
 use abide_core::notify::Reason;
 use abide_core::webhooks::DeliveryState;
@@ -26,76 +26,76 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[case] reply: Reply,
 ) {
-    let scene = scene(engine).await;
-    scene.verify_owner().await;
-    let hook = scene.hook(&["star"]).await;
-    scene.receiver.always(reply);
-    happen(&scene, 5).await;
+    let setup = setup(engine).await;
+    setup.verify_owner().await;
+    let hook = setup.hook(&["star"]).await;
+    setup.receiver.always(reply);
+    happen(&setup, 5).await;
     // Each of five deliveries has up to eight tries.
     for _ in 0..40 {
-        scene.deliver().await;
-        if scene.seen(hook.id).await.breaker.open_since.is_some() {
+        setup.deliver().await;
+        if setup.seen(hook.id).await.breaker.open_since.is_some() {
             break;
         }
-        scene.pass(3600);
+        setup.pass(3600);
     }
-    let suspended = scene.seen(hook.id).await;
+    let suspended = setup.seen(hook.id).await;
     assert_eq!(suspended.breaker.failures, 5);
-    let now = abide_core::Clock::now(&scene.rig.clock);
+    let now = abide_core::Clock::now(&setup.rig.clock);
     assert_eq!((suspended.breaker.open_since, suspended.next_at), (Some(now), None), "nothing waits yet");
-    let rows = scene.deliveries(&hook).await;
+    let rows = setup.deliveries(&hook).await;
     assert!(rows[1..].iter().all(|row| row.state == DeliveryState::Failed), "{rows:?}");
-    assert_eq!(events_of(&scene, "webhook_suspended").await, 1);
-    let url = scene.receiver.url();
+    assert_eq!(events_of(&setup, "webhook_suspended").await, 1);
+    let url = setup.receiver.url();
     let host = url.split('/').nth(2).expect("an address");
     let notice = format!("Webhook to {host} suspended");
-    assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
-    let mail = scene.only_mail().await;
+    assert_eq!(setup.inbox().await, [(Reason::Lifecycle, notice.clone())]);
+    let mail = setup.only_mail().await;
     assert_eq!((mail.0.as_str(), mail.1), ("alice@example.org", format!("[alice/project] {notice}")));
     assert!(mail.2.contains("5 deliveries in a row failed"), "{}", mail.2);
     assert!(mail.2.contains(&format!("/alice/project/settings/webhooks/{}", hook.id)), "{}", mail.2);
 
     // New events are queued without an attempt.
-    scene.receiver.clear();
-    unstar(&scene).await;
-    scene.pass(60);
-    happen(&scene, 6).await;
-    scene.deliver().await;
-    assert!(scene.receiver.got().is_empty());
-    let probe = scene.seen(hook.id).await.next_at.expect("a probe is planned");
+    setup.receiver.clear();
+    unstar(&setup).await;
+    setup.pass(60);
+    happen(&setup, 6).await;
+    setup.deliver().await;
+    assert!(setup.receiver.got().is_empty());
+    let probe = setup.seen(hook.id).await.next_at.expect("a probe is planned");
     assert_eq!(probe, now.plus(std::time::Duration::from_secs(QUARTER)));
 
     // The oldest is the probe, every quarter of an hour, and keeps its place.
     for probes in 1..=3 {
-        scene.pass(QUARTER);
-        scene.deliver().await;
-        scene.deliver().await;
-        assert_eq!(scene.receiver.got().len(), probes);
+        setup.pass(QUARTER);
+        setup.deliver().await;
+        setup.deliver().await;
+        assert_eq!(setup.receiver.got().len(), probes);
     }
-    let guids: Vec<_> = scene.receiver.got().iter().map(|got| got.guid()).collect();
+    let guids: Vec<_> = setup.receiver.got().iter().map(|got| got.guid()).collect();
     assert!(guids.iter().all(|guid| *guid == guids[0]), "{guids:?}");
 
     // Back again: the probe arrives and the others follow in order.
-    scene.receiver.always(Reply::Status(200));
-    scene.receiver.clear();
-    scene.pass(QUARTER);
-    scene.deliver().await;
-    let rows = scene.deliveries(&hook).await;
+    setup.receiver.always(Reply::Status(200));
+    setup.receiver.clear();
+    setup.pass(QUARTER);
+    setup.deliver().await;
+    let rows = setup.deliveries(&hook).await;
     let queued: Vec<_> = rows[6..].iter().map(|row| row.guid.clone()).collect();
-    let got: Vec<_> = scene.receiver.got().iter().map(|got| got.guid()).collect();
+    let got: Vec<_> = setup.receiver.got().iter().map(|got| got.guid()).collect();
     assert_eq!((got.len(), got), (7, queued));
     assert!(rows[6..].iter().all(|row| row.state == DeliveryState::Ok));
-    assert_eq!(scene.seen(hook.id).await.breaker, abide_core::webhooks::Breaker::default());
-    assert_eq!(events_of(&scene, "webhook_resumed").await, 1);
+    assert_eq!(setup.seen(hook.id).await.breaker, abide_core::webhooks::Breaker::default());
+    assert_eq!(events_of(&setup, "webhook_resumed").await, 1);
     let notice = format!("Webhook to {host} resumed");
-    assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
-    let mail = scene.only_mail().await;
+    assert_eq!(setup.inbox().await, [(Reason::Lifecycle, notice.clone())]);
+    let mail = setup.only_mail().await;
     assert_eq!((mail.0.as_str(), mail.1), ("alice@example.org", format!("[alice/project] {notice}")));
     assert!(mail.2.contains("responds again"), "{}", mail.2);
 }
 
 /// Notifications of the repository's owner.
-impl super::Scene {
+impl super::Setup {
     /// Mail goes only to addresses that somebody has proved to read.
     async fn verify_owner(&self) {
         let owner = self.alice.user_id().expect("an account");
@@ -129,12 +129,12 @@ impl super::Scene {
 }
 
 /// An odd number of changes has left a star.
-async fn unstar(scene: &super::Scene) {
-    assert!(star::unstar(&scene.rig.forge, &scene.alice, &scene.repo).await.expect("allowed"));
+async fn unstar(setup: &super::Setup) {
+    assert!(star::unstar(&setup.rig.forge, &setup.alice, &setup.repo).await.expect("allowed"));
 }
 
-async fn events_of(scene: &super::Scene, kind: &str) -> i64 {
-    count_of_kind(&scene.rig.store, scene.repo.id, kind).await
+async fn events_of(setup: &super::Setup, kind: &str) -> i64 {
+    count_of_kind(&setup.rig.store, setup.repo.id, kind).await
 }
 
 #[rstest]
@@ -142,22 +142,22 @@ async fn events_of(scene: &super::Scene, kind: &str) -> i64 {
 async fn whoever_asks_by_hand_or_changes_the_hook_does_not_wait_for_the_probe(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = scene(engine).await;
-    let hook = scene.hook(&["star"]).await;
-    scene.receiver.always(Reply::Status(410));
-    happen(&scene, 7).await;
-    scene.deliver().await;
-    assert!(scene.seen(hook.id).await.breaker.open_since.is_some());
-    assert_eq!(scene.receiver.got().len(), 5);
-    ask::ping(&scene.rig.forge, &scene.alice, &scene.repo, &hook).await.expect("allowed");
-    scene.deliver().await;
-    assert_eq!(scene.receiver.got().len(), 6, "the oldest was tried at once");
-    scene.receiver.always(Reply::Status(200));
-    scene.receiver.clear();
-    edit::edit(&scene.rig.forge, &scene.alice, &scene.repo, hook.id, &change(&scene.receiver.url(), &["star"]))
+    let setup = setup(engine).await;
+    let hook = setup.hook(&["star"]).await;
+    setup.receiver.always(Reply::Status(410));
+    happen(&setup, 7).await;
+    setup.deliver().await;
+    assert!(setup.seen(hook.id).await.breaker.open_since.is_some());
+    assert_eq!(setup.receiver.got().len(), 5);
+    ask::ping(&setup.rig.forge, &setup.alice, &setup.repo, &hook).await.expect("allowed");
+    setup.deliver().await;
+    assert_eq!(setup.receiver.got().len(), 6, "the oldest was tried at once");
+    setup.receiver.always(Reply::Status(200));
+    setup.receiver.clear();
+    edit::edit(&setup.rig.forge, &setup.alice, &setup.repo, hook.id, &change(&setup.receiver.url(), &["star"]))
         .await
         .expect("allowed");
-    scene.deliver().await;
-    let events: Vec<_> = scene.receiver.got().iter().map(|got| got.event().to_owned()).collect();
+    setup.deliver().await;
+    let events: Vec<_> = setup.receiver.got().iter().map(|got| got.event().to_owned()).collect();
     assert_eq!(events, ["star", "star", "ping"]);
 }

@@ -1,7 +1,7 @@
 //! The danger zone: each operation tells its consequence first, and refuses what makes no sense.
 
 use super::super::browser::{Browser, location};
-use super::{Scene, force, settle};
+use super::{Setup, force, settle};
 use crate::beside::Beside as _;
 use crate::support::query;
 use abide_testkit::Engine;
@@ -11,8 +11,8 @@ use rstest::rstest;
 fn every_operation_stands_in_the_danger_zone_with_its_consequence(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    let ann = setup.browser("ann");
     let html = ann.page("/ann/tool/settings");
     for (verb, consequence) in [
         ("rename", "The old URL redirects here."),
@@ -42,9 +42,9 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
 
 #[rstest]
 fn a_rename_that_is_refused_keeps_what_was_typed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    scene.ann.create(&scene.server, "other", false);
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    setup.ann.create(&setup.server, "other", false);
+    let ann = setup.browser("ann");
     for (typed, status) in
         [("bad name", 400), ("..", 400), ("x.git", 400), ("settings", 400), ("tool", 400), ("other", 409)]
     {
@@ -53,7 +53,7 @@ fn a_rename_that_is_refused_keeps_what_was_typed(#[values(Engine::Sqlite, Engine
         assert_eq!(refused.status, status, "{typed}: {html}");
         assert!(html.contains("id=\"name-error\"") && html.contains(&format!("value=\"{typed}\"")), "{typed}: {html}");
     }
-    assert_eq!(scene.noted("repo_renamed"), "0");
+    assert_eq!(setup.noted("repo_renamed"), "0");
     let renamed = settle(&ann, "ann/tool", "rename", &[("name", " Gadget ")]);
     assert_eq!(location(&renamed), "/ann/gadget/settings?done=folded");
     assert!(ann.page("/ann/gadget/settings?done=folded").contains("Repository names are lowercase"));
@@ -64,8 +64,8 @@ fn a_rename_that_is_refused_keeps_what_was_typed(#[values(Engine::Sqlite, Engine
 fn the_sixth_rename_in_a_month_must_wait_also_from_one_name_to_the_other_and_back(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    let ann = setup.browser("ann");
     for (from, to) in [("tool", "b"), ("b", "tool"), ("tool", "b"), ("b", "tool"), ("tool", "b")] {
         let renamed = settle(&ann, &format!("ann/{from}"), "rename", &[("name", to)]);
         assert_eq!(location(&renamed), format!("/ann/{to}/settings?done=renamed"));
@@ -81,8 +81,8 @@ fn the_sixth_rename_in_a_month_must_wait_also_from_one_name_to_the_other_and_bac
 fn an_archived_repository_says_so_and_every_mark_is_set_once(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (ann, stranger) = (scene.browser("ann"), Browser::new(&scene.server));
+    let setup = Setup::new(engine);
+    let (ann, stranger) = (setup.browser("ann"), Browser::new(&setup.server));
     assert_eq!(force(&ann, "/ann/tool/settings/unarchive", &[]).status, 409);
     let archived = settle(&ann, "ann/tool", "archive", &[]);
     assert_eq!(location(&archived), "/ann/tool/settings?done=archived");
@@ -104,15 +104,15 @@ fn an_archived_repository_says_so_and_every_mark_is_set_once(
 fn visibility_is_public_or_private_and_asking_for_what_holds_is_told_to_nobody(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (ann, stranger) = (scene.browser("ann"), Browser::new(&scene.server));
+    let setup = Setup::new(engine);
+    let (ann, stranger) = (setup.browser("ann"), Browser::new(&setup.server));
     let odd = settle(&ann, "ann/tool", "visibility", &[("visibility", "secret")]);
     assert!(odd.status == 400 && odd.text().contains("id=\"visibility-error\""), "{}", odd.text());
     assert_eq!(location(&settle(&ann, "ann/tool", "visibility", &[])), "/ann/tool/settings?done=private");
     assert_eq!(stranger.get("/ann/tool").status, 404);
     let again = settle(&ann, "ann/tool", "visibility", &[("visibility", "private")]);
     assert_eq!(location(&again), "/ann/tool/settings?done=private");
-    assert_eq!(scene.noted("repo_visibility_changed"), "1");
+    assert_eq!(setup.noted("repo_visibility_changed"), "1");
     let html = ann.page("/ann/tool/settings/visibility");
     assert!(html.contains("Check old commits for passwords and keys first"), "{html}");
     assert_eq!(location(&settle(&ann, "ann/tool", "visibility", &[])), "/ann/tool/settings?done=public");
@@ -123,9 +123,9 @@ fn visibility_is_public_or_private_and_asking_for_what_holds_is_told_to_nobody(
 fn a_repository_that_a_nostr_key_rules_is_neither_handed_over_nor_hidden(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    query(&scene.server, "UPDATE repos SET governance = 'nostr' RETURNING id");
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    query(&setup.server, "UPDATE repos SET governance = 'nostr' RETURNING id");
+    let ann = setup.browser("ann");
     let offer: &[(&str, &str)] = &[("new_owner", "bob"), ("confirmation", "ann/tool")];
     let offered = force(&ann, "/ann/tool/settings/transfer", offer);
     let hidden = force(&ann, "/ann/tool/settings/visibility", &[("visibility", "private")]);
@@ -159,12 +159,12 @@ fn looked(browser: &Browser<'_>, path: &str) -> u16 {
 fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    scene.share("bob", "maintain");
-    scene.server.add_user("eve");
-    let (bob, eve, stranger) = (scene.browser("bob"), scene.browser("eve"), Browser::new(&scene.server));
+    let setup = Setup::new(engine);
+    setup.share("bob", "maintain");
+    setup.server.add_user("eve");
+    let (bob, eve, stranger) = (setup.browser("bob"), setup.browser("eve"), Browser::new(&setup.server));
     let state = "SELECT name, owner_id, visibility, archived_at, deleted_at, updated_at FROM repos";
-    let before = query(&scene.server, state);
+    let before = query(&setup.server, state);
     for browser in [&bob, &eve, &stranger] {
         for (verb, fields) in OPERATIONS {
             let path = format!("/ann/tool/settings/{verb}");
@@ -178,9 +178,9 @@ fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
     let refused = bob.get("/ann/tool/settings/rename").text();
     assert!(refused.contains("You need the Admin role. Ask ann to change your access."), "{refused}");
     assert!(!bob.page("/ann/tool/settings").contains("Danger zone"));
-    assert_eq!(query(&scene.server, state), before);
+    assert_eq!(query(&setup.server, state), before);
     // A repository that they may not read is not found, whatever they send.
-    assert_eq!(settle(&scene.browser("ann"), "ann/tool", "visibility", &[]).status, 303);
+    assert_eq!(settle(&setup.browser("ann"), "ann/tool", "visibility", &[]).status, 303);
     for browser in [&eve, &stranger] {
         for (verb, fields) in OPERATIONS {
             assert_eq!(force(browser, &format!("/ann/tool/settings/{verb}"), fields).status, 404, "{verb}");
@@ -190,9 +190,9 @@ fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
 
 #[rstest]
 fn a_collaborator_with_the_role_admin_leads_its_life_too(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    scene.share("bob", "admin");
-    let bob = scene.browser("bob");
+    let setup = Setup::new(engine);
+    setup.share("bob", "admin");
+    let bob = setup.browser("bob");
     let html = bob.page("/ann/tool/settings/delete");
     assert!(html.contains("Only ann can restore it until"), "{html}");
     assert!(bob.page("/ann/tool/settings/transfer").contains("ann&#39;s access ends"));
@@ -200,6 +200,6 @@ fn a_collaborator_with_the_role_admin_leads_its_life_too(#[values(Engine::Sqlite
     assert_eq!(location(&settle(&bob, "ann/tool", "rename", &[("name", "kit")])), "/ann/kit/settings?done=renamed");
     assert_eq!(location(&settle(&bob, "ann/kit", "delete", &[("confirmation", "ann/kit")])), "/?done=deleted");
     assert_eq!(bob.get("/ann/kit").status, 404, "only its owner hears of it");
-    let id = scene.id("kit");
+    let id = setup.id("kit");
     assert_eq!(force(&bob, &format!("/settings/repositories/restore/{id}"), &[]).status, 404);
 }

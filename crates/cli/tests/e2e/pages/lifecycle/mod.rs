@@ -14,19 +14,19 @@ use abide_testkit::http::Response;
 use abide_testkit::{Engine, Server};
 
 /// `ann/tool`, which is public and has content; ann and bob have accounts.
-struct Scene {
+struct Setup {
     server: Server,
     ann: Person,
     bob: Person,
 }
 
-impl Scene {
+impl Setup {
     fn new(engine: Engine) -> Self {
         let server = support::server(engine);
         let (ann, bob) = (support::person(&server, "ann"), support::person(&server, "bob"));
-        let scene = Self { server, ann, bob };
-        scene.fill("tool", false);
-        scene
+        let setup = Self { server, ann, bob };
+        setup.fill("tool", false);
+        setup
     }
 
     /// Another repository of ann's, with content.

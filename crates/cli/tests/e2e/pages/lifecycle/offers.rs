@@ -2,7 +2,7 @@
 
 use super::super::SOON;
 use super::super::browser::location;
-use super::{Scene, comparable, force, settle};
+use super::{Setup, comparable, force, settle};
 use crate::beside::Beside as _;
 use crate::support::query;
 use abide_testkit::{Engine, eventually, http};
@@ -10,7 +10,7 @@ use rstest::rstest;
 
 const TO_BOB: [(&str, &str); 2] = [("new_owner", "bob"), ("confirmation", "ann/tool")];
 
-impl Scene {
+impl Setup {
     /// The address of the latest offer.
     fn offer(&self) -> String {
         format!("/transfers/{}", query(&self.server, "SELECT max(id) FROM repo_transfers"))
@@ -19,10 +19,10 @@ impl Scene {
 
 #[rstest]
 fn an_offer_must_be_meant_and_go_to_someone_else(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    scene.server.add_user("gone");
-    scene.server.cli_ok(&["user", "suspend", "gone"]);
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    setup.server.add_user("gone");
+    setup.server.cli_ok(&["user", "suspend", "gone"]);
+    let ann = setup.browser("ann");
     for (to, typed, field) in [
         ("bob", "ann/other", "confirmation"),
         ("bob", "", "confirmation"),
@@ -37,21 +37,21 @@ fn an_offer_must_be_meant_and_go_to_someone_else(#[values(Engine::Sqlite, Engine
         assert!(html.contains(&format!("id=\"{field}-error\"")), "{to} {typed}: {html}");
         assert!(html.contains(&format!("value=\"{to}\"")), "{to} {typed}: {html}");
     }
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM repo_transfers"), "0");
+    assert_eq!(query(&setup.server, "SELECT count(*) FROM repo_transfers"), "0");
 }
 
 #[rstest]
 fn an_offer_in_the_inbox_leads_to_the_offer_and_is_read_once_it_is_answered(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    let setup = Setup::new(engine);
+    let (ann, bob) = (setup.browser("ann"), setup.browser("bob"));
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
-    let offer = scene.offer();
+    let offer = setup.offer();
     let told = "ann wants to transfer ann/tool to you";
     eventually(SOON, || bob.page("/notifications").contains(told));
-    let token = scene.server.add_token("bob", "notifications,repo:read");
-    let listed = http::get(scene.server.http_addr(), "/api/v3/notifications", Some(&token)).json();
+    let token = setup.server.add_token("bob", "notifications,repo:read");
+    let listed = http::get(setup.server.http_addr(), "/api/v3/notifications", Some(&token)).json();
     assert_eq!(listed[0]["subject"]["title"], told, "the API has the same title");
     let html = bob.page("/notifications");
     let action = html.split("action=\"").find(|part| part.contains("/open\"")).and_then(|rest| rest.split('"').next());
@@ -63,7 +63,7 @@ fn an_offer_in_the_inbox_leads_to_the_offer_and_is_read_once_it_is_answered(
 
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
     eventually(SOON, || bob.page("/notifications").contains(told));
-    let offer = scene.offer();
+    let offer = setup.offer();
     bob.submit(&offer, &format!("{offer}/decline"), &[]);
     assert!(bob.page("/notifications").contains("No unread notifications"));
 }
@@ -72,15 +72,15 @@ fn an_offer_in_the_inbox_leads_to_the_offer_and_is_read_once_it_is_answered(
 fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_it(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    scene.server.add_user("eve");
-    let (ann, bob, eve) = (scene.browser("ann"), scene.browser("bob"), scene.browser("eve"));
+    let setup = Setup::new(engine);
+    setup.server.add_user("eve");
+    let (ann, bob, eve) = (setup.browser("ann"), setup.browser("bob"), setup.browser("eve"));
     ann.submit("/ann/tool/settings", "/ann/tool/settings", &[("description", "Adds numbers"), ("topics", "")]);
     settle(&ann, "ann/tool", "visibility", &[]);
-    query(&scene.server, "UPDATE repos SET size_bytes = 2097152 RETURNING id");
+    query(&setup.server, "UPDATE repos SET size_bytes = 2097152 RETURNING id");
     let offered = settle(&ann, "ann/tool", "transfer", &TO_BOB);
     assert_eq!(location(&offered), "/ann/tool/settings?done=offered");
-    let offer = scene.offer();
+    let offer = setup.offer();
 
     // The settings tell of it, and lead to it instead of to another one.
     let html = ann.page("/ann/tool/settings");
@@ -139,17 +139,17 @@ fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_i
 
 #[rstest]
 fn an_offer_that_was_declined_or_cancelled_has_ended(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    let setup = Setup::new(engine);
+    let (ann, bob) = (setup.browser("ann"), setup.browser("bob"));
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
-    let offer = scene.offer();
+    let offer = setup.offer();
     assert_eq!(location(&bob.submit("/transfers", &format!("{offer}/decline"), &[])), "/transfers?done=declined");
     assert!(bob.page("/transfers?done=declined").contains("Transfer declined."));
     assert_eq!(force(&bob, &format!("{offer}/decline"), &[]).status, 409);
     assert!(ann.page(&offer).contains("The offer was declined"));
 
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
-    let offer = scene.offer();
+    let offer = setup.offer();
     let canceled = ann.submit("/ann/tool/settings", &format!("{offer}/cancel"), &[]);
     assert_eq!(location(&canceled), "/ann/tool/settings?done=canceled");
     for verb in ["accept", "decline"] {
@@ -158,21 +158,21 @@ fn an_offer_that_was_declined_or_cancelled_has_ended(#[values(Engine::Sqlite, En
     }
     assert_eq!(force(&ann, &format!("{offer}/cancel"), &[]).status, 409);
     assert_eq!(
-        (scene.noted("repo_transfer_declined"), scene.noted("repo_transfer_canceled")),
+        (setup.noted("repo_transfer_declined"), setup.noted("repo_transfer_canceled")),
         ("1".into(), "1".into())
     );
-    assert_eq!(query(&scene.server, "SELECT u.name FROM repos r JOIN users u ON u.id = r.owner_id"), "ann");
+    assert_eq!(query(&setup.server, "SELECT u.name FROM repos r JOIN users u ON u.id = r.owner_id"), "ann");
 }
 
 #[rstest]
 fn an_offer_that_nobody_answered_in_time_has_expired_and_makes_way_for_another(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    let setup = Setup::new(engine);
+    let (ann, bob) = (setup.browser("ann"), setup.browser("bob"));
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
-    let offer = scene.offer();
-    query(&scene.server, "UPDATE repo_transfers SET expires_at = created_at RETURNING id");
+    let offer = setup.offer();
+    query(&setup.server, "UPDATE repo_transfers SET expires_at = created_at RETURNING id");
     assert!(!bob.page("/").contains("You have a transfer offer."));
     assert!(bob.page(&offer).contains("The offer expired without an answer"));
     for verb in ["accept", "decline"] {
@@ -187,13 +187,13 @@ fn an_offer_that_nobody_answered_in_time_has_expired_and_makes_way_for_another(
 fn a_name_that_the_recipient_uses_already_is_told_with_what_to_do(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    scene.bob.create(&scene.server, "tool", false);
-    let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    let setup = Setup::new(engine);
+    setup.bob.create(&setup.server, "tool", false);
+    let (ann, bob) = (setup.browser("ann"), setup.browser("bob"));
     let forked = bob.submit("/ann/tool/fork", "/ann/tool/fork", &[("name", "tool")]);
     assert!(forked.status == 409 && forked.text().contains("id=\"name-error\""), "{}", forked.text());
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
-    let offer = scene.offer();
+    let offer = setup.offer();
     let taken = bob.submit(&offer, &format!("{offer}/accept"), &[]);
     assert!(taken.status == 409 && taken.text().contains("rename or delete yours first"), "{}", taken.text());
     assert_eq!(settle(&bob, "bob/tool", "rename", &[("name", "my-tool")]).status, 303);

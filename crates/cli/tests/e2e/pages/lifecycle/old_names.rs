@@ -1,7 +1,7 @@
 //! Old names: they lead to the repository that bore them, tell strangers nothing, and can be given up.
 
 use super::super::browser::{Browser, form_request, location};
-use super::{Scene, assert_as_absent, force, settle};
+use super::{Setup, assert_as_absent, force, settle};
 use crate::support::query;
 use abide_testkit::Engine;
 use rstest::rstest;
@@ -17,8 +17,8 @@ fn led(response: &abide_testkit::http::Response) -> (u16, &str, &str) {
 fn an_old_name_leads_on_with_path_and_query_and_forms_are_sent_again(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (ann, stranger) = (scene.browser("ann"), Browser::new(&scene.server));
+    let setup = Setup::new(engine);
+    let (ann, stranger) = (setup.browser("ann"), Browser::new(&setup.server));
     let form = ann.page("/ann/tool/settings/archive");
     settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     for tail in ["", "?done=x", "/blob/main/README.md?plain=1", "/commits/main?page=2&q=a%2Fb", "/tree/main/a%20b"] {
@@ -33,13 +33,13 @@ fn an_old_name_leads_on_with_path_and_query_and_forms_are_sent_again(
     let token = ann.token("/settings/profile");
     let sent = form_request(ann.request("POST", "/ann/tool/settings/archive?a=b"), &[("_token", &token)]);
     assert_eq!(led(&ann.send(&sent)), (307, "/ann/kit/settings/archive?a=b", "no-cache"));
-    assert_eq!(query(&scene.server, "SELECT count(*) FROM repos WHERE archived_at IS NOT NULL"), "0");
+    assert_eq!(query(&setup.server, "SELECT count(*) FROM repos WHERE archived_at IS NOT NULL"), "0");
     // The permanent URL redirects to the current one.
-    let permalink = format!("/r/{}", scene.id("kit"));
+    let permalink = format!("/r/{}", setup.id("kit"));
     assert_eq!(led(&stranger.get(&permalink)), (301, "/ann/kit", "no-cache"));
     settle(&ann, "ann/kit", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/kit")]);
-    let offer = format!("/transfers/{}", query(&scene.server, "SELECT max(id) FROM repo_transfers"));
-    scene.browser("bob").submit(&offer, &format!("{offer}/accept"), &[]);
+    let offer = format!("/transfers/{}", query(&setup.server, "SELECT max(id) FROM repo_transfers"));
+    setup.browser("bob").submit(&offer, &format!("{offer}/accept"), &[]);
     for old in ["/ann/tool", "/ann/kit", &permalink] {
         assert_eq!(led(&stranger.get(old)), (301, "/bob/kit", "no-cache"), "{old}");
     }
@@ -49,8 +49,8 @@ fn an_old_name_leads_on_with_path_and_query_and_forms_are_sent_again(
 fn an_old_name_never_reveals_a_private_or_deleted_repository(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    let (ann, bob, stranger) = (scene.browser("ann"), scene.browser("bob"), Browser::new(&scene.server));
+    let setup = Setup::new(engine);
+    let (ann, bob, stranger) = (setup.browser("ann"), setup.browser("bob"), Browser::new(&setup.server));
     settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     settle(&ann, "ann/kit", "visibility", &[]);
     assert_eq!(ann.get("/ann/tool").status, 301, "the owner is led on");
@@ -74,8 +74,8 @@ fn a_name_that_is_used_again_belongs_to_its_new_bearer_and_that_is_told(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const WARNING: &str = "This name redirected to another repository until now.";
-    let scene = Scene::new(engine);
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    let ann = setup.browser("ann");
     settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     let made = ann.submit("/new", "/new", &[("name", "tool"), ("visibility", "public")]);
     assert_eq!(location(&made), "/ann/tool?done=replaced");
@@ -96,9 +96,9 @@ fn a_name_that_is_used_again_belongs_to_its_new_bearer_and_that_is_told(
 fn old_names_are_listed_with_their_last_use_and_released_for_good(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    scene.fill("other", false);
-    let (ann, stranger) = (scene.browser("ann"), Browser::new(&scene.server));
+    let setup = Setup::new(engine);
+    setup.fill("other", false);
+    let (ann, stranger) = (setup.browser("ann"), Browser::new(&setup.server));
     let page = "/ann/kit/settings/old-names";
     settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     settle(&ann, "ann/other", "rename", &[("name", "more")]);
@@ -109,7 +109,7 @@ fn old_names_are_listed_with_their_last_use_and_released_for_good(
     assert!(ann.page(page).contains("Last used <time"));
 
     // Only an old name of this repository.
-    let others = query(&scene.server, "SELECT id FROM repo_redirects WHERE old_name = 'other'");
+    let others = query(&setup.server, "SELECT id FROM repo_redirects WHERE old_name = 'other'");
     let release = format!("{page}/release");
     for id in [others.as_str(), "x", "0"] {
         assert_eq!(force(&ann, &release, &[("id", id)]).status, 404, "{id}");
@@ -121,5 +121,5 @@ fn old_names_are_listed_with_their_last_use_and_released_for_good(
     assert!(ann.page(page).contains("No old names"));
     assert_eq!(stranger.get("/ann/tool").status, 404);
     assert_eq!(stranger.get("/ann/other").status, 301, "the other one's stays");
-    assert_eq!(scene.noted("repo_redirect_released"), "1");
+    assert_eq!(setup.noted("repo_redirect_released"), "1");
 }

@@ -1,14 +1,14 @@
 //! Restoring: from the list, under the same name or another, and not for ever.
 
 use super::super::browser::{Browser, location};
-use super::{Scene, force, settle};
+use super::{Setup, force, settle};
 use crate::support::query;
 use abide_testkit::Engine;
 use rstest::rstest;
 
 const PAGE: &str = "/settings/repositories";
 
-impl Scene {
+impl Setup {
     /// Deletes `ann/tool` and returns where it can be restored.
     fn delete(&self, ann: &Browser<'_>) -> String {
         let deleted = settle(ann, "ann/tool", "delete", &[("confirmation", "ann/tool")]);
@@ -20,21 +20,21 @@ impl Scene {
 
 #[rstest]
 fn a_deleted_repository_is_listed_and_comes_back_as_it_was(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    let setup = Setup::new(engine);
+    let (ann, bob) = (setup.browser("ann"), setup.browser("bob"));
     assert!(ann.page(PAGE).contains("No deleted repositories"));
     settle(&ann, "ann/tool", "archive", &[]);
-    let id = scene.id("tool");
-    let restore = scene.delete(&ann);
+    let id = setup.id("tool");
+    let restore = setup.delete(&ann);
     let html = ann.page(PAGE);
     assert!(html.contains("ann/tool") && html.contains("Deleted <time") && html.contains("Archived"), "{html}");
     assert!(bob.page(PAGE).contains("No deleted repositories"), "only one's own");
     assert_eq!(force(&bob, &restore, &[]).status, 404);
-    assert_eq!(location(&Browser::new(&scene.server).get(PAGE)), "/login?next=%2Fsettings%2Frepositories");
+    assert_eq!(location(&Browser::new(&setup.server).get(PAGE)), "/login?next=%2Fsettings%2Frepositories");
     assert_eq!(location(&ann.submit(PAGE, &restore, &[])), "/ann/tool?done=restored");
     let html = ann.page("/ann/tool");
     assert!(html.contains("README.md") && html.contains("It is read-only"), "still archived: {html}");
-    assert_eq!(scene.id("tool"), id);
+    assert_eq!(setup.id("tool"), id);
     assert!(ann.page(PAGE).contains("No deleted repositories"));
     let live = force(&ann, &restore, &[]);
     assert!(live.status == 409 && live.text().contains("The repository is not deleted."), "{}", live.text());
@@ -45,9 +45,9 @@ fn a_deleted_repository_is_listed_and_comes_back_as_it_was(#[values(Engine::Sqli
 
 #[rstest]
 fn a_name_that_was_taken_meanwhile_is_no_obstacle(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let ann = scene.browser("ann");
-    let restore = scene.delete(&ann);
+    let setup = Setup::new(engine);
+    let ann = setup.browser("ann");
+    let restore = setup.delete(&ann);
     let made = ann.submit("/new", "/new", &[("name", "tool"), ("visibility", "public")]);
     assert_eq!(location(&made), "/ann/tool");
     let again = ann.submit("/new", "/new", &[("name", "tool"), ("visibility", "public")]);
@@ -71,11 +71,11 @@ fn a_name_that_was_taken_meanwhile_is_no_obstacle(#[values(Engine::Sqlite, Engin
 
 #[rstest]
 fn past_the_grace_nothing_can_be_restored(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let ann = scene.browser("ann");
-    let restore = scene.delete(&ann);
+    let setup = Setup::new(engine);
+    let ann = setup.browser("ann");
+    let restore = setup.delete(&ann);
     // The first sweep is minutes away.
-    query(&scene.server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 RETURNING id");
+    query(&setup.server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 RETURNING id");
     let html = ann.page(PAGE);
     assert!(html.contains("Deletion pending") && html.contains("Restore period ended") && !html.contains(&restore));
     let late = force(&ann, &restore, &[]);

@@ -2,7 +2,7 @@
 
 use super::super::add_admin;
 use super::super::browser::location;
-use super::{Scene, settle};
+use super::{Setup, settle};
 use abide_testkit::Engine;
 use rstest::rstest;
 
@@ -10,10 +10,10 @@ use rstest::rstest;
 fn everything_that_was_done_is_told_with_who_when_and_from_where(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let scene = Scene::new(engine);
-    add_admin(&scene.server, "carol");
-    let ann = scene.browser("ann");
-    scene.share("bob", "write");
+    let setup = Setup::new(engine);
+    add_admin(&setup.server, "carol");
+    let ann = setup.browser("ann");
+    setup.share("bob", "write");
     settle(&ann, "ann/tool", "rename", &[("name", "kit")]);
     settle(&ann, "ann/kit", "archive", &[]);
     settle(&ann, "ann/kit", "unarchive", &[]);
@@ -21,7 +21,7 @@ fn everything_that_was_done_is_told_with_who_when_and_from_where(
     settle(&ann, "ann/kit", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/kit")]);
     settle(&ann, "ann/kit", "delete", &[("confirmation", "ann/kit")]);
     let html = ann.get("/ann/kit").text();
-    let restored = ann.submit_in(&html, &format!("/settings/repositories/restore/{}", scene.id("kit")), "", &[]);
+    let restored = ann.submit_in(&html, &format!("/settings/repositories/restore/{}", setup.id("kit")), "", &[]);
     assert_eq!(location(&restored), "/ann/kit?done=restored");
 
     let html = ann.page("/ann/kit/settings/audit");
@@ -42,14 +42,14 @@ fn everything_that_was_done_is_told_with_who_when_and_from_where(
     let at = reported.map(|text| table.find(&format!("<td>{text}\n")));
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "the latest first: {at:?} in {html}");
     assert!(table.contains("<a href=\"/ann\">ann</a>") && table.contains("127.0.0.1"), "{html}");
-    assert_eq!(scene.browser("bob").get("/ann/kit/settings/audit").status, 403);
-    assert_eq!(scene.browser("carol").get("/ann/kit/settings/audit").status, 200, "who administers the site reads it");
+    assert_eq!(setup.browser("bob").get("/ann/kit/settings/audit").status, 403);
+    assert_eq!(setup.browser("carol").get("/ann/kit/settings/audit").status, 200, "who administers the site reads it");
 }
 
 #[rstest]
 fn a_long_trail_is_read_page_by_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let scene = Scene::new(engine);
-    let ann = scene.browser("ann");
+    let setup = Setup::new(engine);
+    let ann = setup.browser("ann");
     let token = ann.token("/settings/profile");
     for number in 0..55 {
         let topic = format!("topic-{number}");

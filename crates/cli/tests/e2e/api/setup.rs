@@ -7,14 +7,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-pub struct Scene {
+pub struct Setup {
     pub server: Server,
     pub alice: Person,
     /// The work tree it was pushed from.
     pub tree: PathBuf,
 }
 
-impl Scene {
+impl Setup {
     pub fn api(&self) -> Api<'_> {
         Api::of(&self.server, &self.alice)
     }
@@ -26,7 +26,7 @@ impl Scene {
 }
 
 /// `alice/project`: `main` with three commits, `feature/x` with one more, the annotated tag `v1.0` and the tag `v0.9`.
-pub fn scene(engine: Engine) -> Scene {
+pub fn setup(engine: Engine) -> Setup {
     let server = server(engine);
     let alice = person(&server, "alice");
     alice.create(&server, "project", false);
@@ -51,5 +51,5 @@ pub fn scene(engine: Engine) -> Scene {
     git(&["mv", "README.md", "READ ME.md"]);
     git(&["commit", "-q", "-m", "Rename"]);
     git(&["push", "-q", &server.http_url("alice", "project"), "main", "feature/x", "v0.9", "v1.0"]);
-    Scene { server, alice, tree }
+    Setup { server, alice, tree }
 }

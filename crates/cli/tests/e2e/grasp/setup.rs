@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub const WAITS: &str = "purgatory: won't be served until git data arrives";
 
 /// Common start of every scenario.
-pub struct Scene {
+pub struct Setup {
     pub server: Server,
     pub relay: Nostr,
     pub owner: Key,
@@ -21,7 +21,7 @@ pub struct Scene {
     pub first: String,
 }
 
-impl Scene {
+impl Setup {
     pub fn new(engine: Engine) -> Self {
         Self::on(builder(engine).start())
     }

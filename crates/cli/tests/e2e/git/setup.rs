@@ -23,7 +23,7 @@ pub enum Road {
 pub type Refs = BTreeMap<String, String>;
 
 /// Common start of every scenario.
-pub struct Scene {
+pub struct Setup {
     pub server: Server,
     pub road: Road,
     pub alice: Person,
@@ -31,7 +31,7 @@ pub struct Scene {
     pub id: i64,
 }
 
-impl Scene {
+impl Setup {
     pub fn new(road: Road, engine: Engine) -> Self {
         Self::on(support::server(engine), road)
     }
