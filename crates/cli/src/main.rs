@@ -16,6 +16,11 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use config::Flags;
 use failure::Failure;
 use std::process::ExitCode;
+use tikv_jemallocator::Jemalloc;
+
+/// glibc's allocator keeps the memory that a large rendering used for its thread; jemalloc gives it back within seconds.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 const EXIT_CODES: &str = "\
 Exit codes:
