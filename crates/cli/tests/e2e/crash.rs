@@ -1,7 +1,6 @@
 //! A server that dies at the worst moment loses nothing it acknowledged and leaves nothing half done.
 //!
-//! Every failpoint is passed on both engines. `.config/nextest.toml` lists the cases on PostgreSQL that only `./test full`
-//! runs: those that hold no lock and differ from SQLite in nothing else.
+//! Every failpoint is passed on both engines.
 
 mod lifecycle;
 mod notify;

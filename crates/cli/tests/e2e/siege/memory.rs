@@ -23,7 +23,7 @@ const HALF_READ: usize = 20 << 20;
 const NESTED: usize = 10;
 const ENTRIES: u32 = 190_000;
 
-/// What the attacks read.
+/// Repositories that the attacks read.
 pub struct Stored {
     past: Vec<String>,
     half_read: String,

@@ -1,4 +1,4 @@
-//! What people and the operator see of a search.
+//! A search for git data, as people and the operator see it.
 
 use super::pair::{Pair, SOON, fetching};
 use super::upstream::{Upstream, respond};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What it does with a connection, after the head and body of the request.
+/// Handler of a connection, called after the head and body of the request were read.
 pub type Answer = Arc<dyn Fn(&str, &mut TcpStream) + Send + Sync>;
 
 pub struct Upstream {
